@@ -5,6 +5,7 @@
 
 #include "device/watchdog.h"
 #include "sim/world/kernel_channel.h"
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
@@ -12,12 +13,6 @@ namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
-
-// In no heap.
-Word* stranger() {
-  static Word words[4] = {};
-  return words;
-}
 
 // What was refused is reported, and no queue of PE 0 has suffered, of which there is one to each
 // PE.

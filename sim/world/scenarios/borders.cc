@@ -1,5 +1,6 @@
 // Heaps of several chunks, each with keys of its own: transfers in front of a border, across it and
 // behind it, by every call that can lie across one.
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -9,11 +10,6 @@ using Word = std::uint64_t;
 
 constexpr std::uint32_t kExclusive = 1;  // the exclusive queue, behind a shared one
 constexpr std::uint32_t kSecondNic = 1;  // the shared queue of that NIC
-
-// Eight bytes that may lie anywhere, and so across a border.
-struct Octet {
-  std::uint8_t bytes[8];
-};
 
 // Twelve bytes, which no border of pages leaves in one piece everywhere.
 struct Triple {

@@ -2,11 +2,11 @@
 // step, and a look at all that lies there in the end.
 #pragma once
 
-#include <memory>
 #include <utility>
 #include <vector>
 
 #include "sim/world/scenarios/drawn_program.h"
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
@@ -54,17 +54,15 @@ class Player {
   }
 
  private:
-  // In no heap.
-  static DrawnWord* stranger() {
-    static DrawnWord words[2] = {};
-    return words;
-  }
   bool acts() { return first_.thread_index() == 0; }
   void expect(bool holds, const char* what) const { state_.witness->expect(holds, what); }
   // As far as it should.
   void succeeds(Status status, const char* what) const {
     const bool is_broken = status.code == StatusCode::queue_error && status.peer == 1;
     expect((status.ok() && answer_ != Answer::error) || (is_broken && answer_ != Answer::ok), what);
+  }
+  void is(Status status, StatusCode code, const char* what) const {
+    expect(status.code == code, what);
   }
   // A fetch, and what it returned.
   void brings(DrawnWord got, DrawnWord wanted, Status status, const char* what) const {
@@ -201,9 +199,6 @@ class Player {
     const auto pe = static_cast<int>(step.pe);
     const auto nobody = static_cast<int>(state_.shape.pes());
     const Batch batch = step.more ? Batch::more : Batch::last;
-    const auto is = [&](Status status, StatusCode code, const char* what) {
-      expect(status.code == code, what);
-    };
     constexpr StatusCode kArgument = StatusCode::invalid_argument;
     constexpr StatusCode kAddress = StatusCode::invalid_address;
     std::uint64_t* const word = place(Place::signals) + me_;
@@ -275,11 +270,11 @@ class Player {
         if (what.in_place) source += static_cast<std::uint32_t>(team.my_pe()) * count;
         return succeeds(team.fcollect(dest, source, count), "fcollect succeeds");
       case Gathering::collect:
-        return succeeds(team.collect(dest, place(Place::own), count), "collect succeeds");
+        return succeeds(team.collect(dest, source, count), "collect succeeds");
       case Gathering::alltoall:
-        return succeeds(team.alltoall(dest, place(Place::own), count), "alltoall succeeds");
+        return succeeds(team.alltoall(dest, source, count), "alltoall succeeds");
       case Gathering::alltoalls:
-        return succeeds(team.alltoalls(dest, place(Place::own), what.stride, what.stride, count),
+        return succeeds(team.alltoalls(dest, source, what.stride, what.stride, count),
                         "alltoalls succeeds");
       case Gathering::reduce:
         return succeeds(team.reduce(dest, source, count, Sum{}), "reduce succeeds");
@@ -293,9 +288,6 @@ class Player {
   void refuse(const Collective& what, Team& team) {
     DrawnWord* const dest = place(Place::gathered);
     DrawnWord* const own = place(Place::own);
-    const auto is = [&](Status status, StatusCode code, const char* text) {
-      expect(status.code == code, text);
-    };
     constexpr StatusCode kAddress = StatusCode::invalid_address;
     switch (what.refused) {
       case 1:

@@ -236,6 +236,10 @@ class StepDrawer {
   std::map<Way, bool> breaks_;
 };
 
+bool may_be_in_place(Gathering what) {
+  return what != Gathering::collect && what != Gathering::alltoall && what != Gathering::alltoalls;
+}
+
 Collective draw_collective(const DrawnShape& shape, Generator& random) {
   Collective drawn;
   drawn.what = static_cast<Gathering>(random.below(kGatherings));
@@ -245,7 +249,7 @@ Collective draw_collective(const DrawnShape& shape, Generator& random) {
       static_cast<std::uint32_t>(shape.teams[static_cast<std::size_t>(drawn.team)].size());
   drawn.root = static_cast<int>(random.below(members));
   drawn.stride = 1 + static_cast<std::int32_t>(random.below(2));
-  drawn.in_place = random.chance(Odds::of(1, 4));
+  drawn.in_place = random.chance(Odds::of(1, 4)) && may_be_in_place(drawn.what);
   drawn.refused = random.below(shape.refused_collectives + 1);
   const bool whole = drawn.what == Gathering::broadcast || drawn.what == Gathering::reduce;
   std::uint32_t most = whole ? kDrawnWords : kDrawnWords / members;
@@ -274,12 +278,8 @@ class Gatherer {
   std::vector<DrawnWord>& words(std::uint32_t member, Place place) {
     return memory_[static_cast<std::size_t>(members_[member])][static_cast<std::size_t>(place)];
   }
-  bool in_place() const {
-    return what_.in_place && what_.what != Gathering::collect &&
-           what_.what != Gathering::alltoall && what_.what != Gathering::alltoalls;
-  }
   std::vector<DrawnWord> source_of(std::uint32_t member) {
-    if (!in_place()) return words(member, Place::own);
+    if (!what_.in_place) return words(member, Place::own);
     const std::vector<DrawnWord>& dest = words(member, Place::gathered);
     const std::uint32_t from = what_.what == Gathering::fcollect ? member * what_.counts[0] : 0;
     return {dest.begin() + from, dest.end()};

@@ -1,16 +1,12 @@
 // Last places: what ends with an object, with the heap or with a buffer outside of it is done, and
 // what ends behind it is refused, by every call.
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
-
-// Eight bytes that may lie anywhere.
-struct Octet {
-  std::uint8_t bytes[8];
-};
 
 // The ends of memory there and here, and how calls are tried at them.
 struct Ends {

@@ -3,17 +3,13 @@
 #include <array>
 
 #include "sim/world/kernel_channel.h"
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
 
 using Word = std::uint64_t;
-
-// Eight bytes that may lie anywhere.
-struct Octet {
-  std::uint8_t bytes[8];
-};
 
 // One handle reads and writes what lies across borders of the chunks, on either side.
 struct AcrossBorders {

@@ -1,5 +1,6 @@
 // What is refused, and what happens then all the same: batches end, signals stay unset, queues that
 // break say so for good.
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
@@ -9,17 +10,6 @@ using Word = std::uint64_t;
 
 constexpr std::uint32_t kExclusive = 1;  // the exclusive queue, behind a shared one
 constexpr std::uint32_t kSecondNic = 1;  // the shared queue of that NIC
-
-// Eight bytes that may lie anywhere.
-struct Octet {
-  std::uint8_t bytes[8];
-};
-
-// In no heap.
-Word* stranger() {
-  static Word word = 0;
-  return &word;
-}
 
 // A batch ends with an atomic that is refused, since its word is not aligned. PE 1 gets what was in
 // the batch; nobody completes that before PE 1 has answered.

@@ -1,6 +1,7 @@
 // What every thread of a group, every queue behind a broken one, and every report behind another
 // one says of what failed.
 #include "device/watchdog.h"
+#include "sim/world/scenarios/elsewhere.h"
 #include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 
@@ -10,12 +11,6 @@ namespace {
 using Word = std::uint64_t;
 
 constexpr std::uint64_t kLimitNs = 1'000'000;  // of the watchdog, where there is one
-
-// In no heap.
-Word* stranger() {
-  static Word words[2] = {};
-  return words;
-}
 
 // A group's calls are refused, or stall, since nobody writes the words that it waits for: each of
 // its threads is told so.
