@@ -60,12 +60,18 @@ GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context, st
   return {0, 0, Be32{0}};
 }
 
-// Whether all of it may be the local side of a transfer.
+// Whether all of it may be the local side of a transfer: it lies in the heap, or in ranges without
+// a gap.
 GDAKIT_HOST_DEVICE inline bool is_local(const DeviceContext& context, std::uint64_t address,
                                         std::uint64_t bytes) {
   if (bytes == 0 || is_in_heap(context.heap, address, bytes)) return true;
-  const LocalRange range = find_local(context, address);
-  return address - range.begin < range.end - range.begin && bytes <= range.end - address;
+  while (true) {
+    const LocalRange range = find_local(context, address);
+    if (address - range.begin >= range.end - range.begin) return false;
+    if (bytes <= range.end - address) return true;
+    bytes -= range.end - address;
+    address = range.end;
+  }
 }
 
 // `address` up to the end of the range that holds it, unless that is empty.

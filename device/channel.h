@@ -310,9 +310,15 @@ class Channel {
     const Status status = to(pe).wait(target);
     return status.ok() ? make_visible(pe) : status;
   }
-  // As completing::flush_there has it.
+  // As completing::make_visible has it.
   GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
     const QueueView& view = queue_to(pe);
+    if (context_.needs_cst && pe == context_.my_pe) {
+      QueueMemo memo;
+      auto through = own_queue(m_, context_, memo, nic());
+      const Status flushed = flush_written(m_, view.state, true, through);
+      if (!flushed) return flushed;
+    }
     if (context_.heap.nics <= 1 || completing::unflushed_there(m_, view.state) == 0) return {};
     if (is_lost(m_, context_.state, pe)) return {};
     const Ticket read = completing::read_there(m_, post_context_, &view, global_number(),

@@ -49,6 +49,12 @@ GDAKIT_DEVICE std::uint64_t unflushed_there(M& m, const QueueState* state) {
   return completed > m.load(order::FlushSeen{}, &state->flushed_there) ? completed : 0;
 }
 
+// From one peer to the next of those that share a queue, in a row of the table: of RC none do.
+GDAKIT_HOST_DEVICE inline std::uint32_t peer_step(const DeviceContext& context,
+                                                  const QueueView& view) {
+  return is_dc(view) ? context.dc_queues : static_cast<std::uint32_t>(context.n_pes);
+}
+
 // Where a PE has several NICs: what has completed on a queue of one of them is in its peer's memory
 // after this, whichever NIC comes there later; of DC, of all peers that share the queue, but for
 // those that are lost. An acknowledge only says that the NIC there has it, which keeps the order of
@@ -65,7 +71,7 @@ GDAKIT_DEVICE Status flush_there(M& m, const DeviceContext& context, std::uint32
   const std::uint32_t nic = nic_of(context.heap, index / peers);
   const bool by_itself = view.sharing == Sharing::shared;
   const std::uint32_t number = by_itself ? index / peers : nic;
-  const auto step = static_cast<std::int32_t>(is_dc(view) ? context.dc_queues : peers);
+  const auto step = static_cast<std::int32_t>(peer_step(context, view));
   bool first = by_itself;
   for (auto to = static_cast<std::int32_t>(index % peers) % step; to < context.n_pes; to += step) {
     if (is_lost(m, context.state, to)) continue;
@@ -82,15 +88,24 @@ GDAKIT_DEVICE Status flush_there(M& m, const DeviceContext& context, std::uint32
   return {};
 }
 
-// What has completed on the queue at `index` of the table is visible after this: what READs wrote
-// here, by a DUMP of the NIC that wrote it, and what went to others.
+// Whether this PE is at the other end of the queue at `index` of the table, alone or, of DC, as one
+// of several.
+GDAKIT_HOST_DEVICE inline bool leads_here(const DeviceContext& context, std::uint32_t index) {
+  const std::uint32_t step = peer_step(context, context.queues[index]);
+  const auto me = static_cast<std::uint32_t>(context.my_pe);
+  return index % static_cast<std::uint32_t>(context.n_pes) % step == me % step;
+}
+
+// What has completed on the queue at `index` of the table is visible after this: what it wrote
+// here, by a DUMP of the NIC that did, and what went to others.
 template <class M>
 GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, std::uint32_t index) {
   if (context.needs_cst) {
     const auto peers = static_cast<std::uint32_t>(context.n_pes);
     QueueMemo memo;
     auto through = own_queue(m, context, memo, nic_of(context.heap, index / peers));
-    const Status flushed = flush_reads(m, context.queues[index].state, through);
+    const Status flushed =
+        flush_written(m, context.queues[index].state, leads_here(context, index), through);
     if (!flushed) return flushed;
   }
   return context.heap.nics <= 1 ? Status{} : flush_there(m, context, index);

@@ -126,19 +126,27 @@ GDAKIT_DEVICE Status flush_inbound(Queue& queue) {
   return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
 }
 
-// Makes what completed READs of a queue with this state wrote here visible, where the device asks
-// for it, by a DUMP on `through`, a queue that the caller may post to. READs that are still under
-// way are not covered by it, although they count in read_until: another thread may have posted
-// them.
-template <class M, class Queue>
-GDAKIT_DEVICE Status flush_reads(M& m, QueueState* state, Queue& through) {
-  if (!through.context().needs_cst) return {};
+// How far what has completed on a queue with this state wrote to this PE's memory: of a queue to
+// another PE its READs alone did, of one to the PE itself, which `leads_here`, everything. READs
+// that are still under way do not count, although they do in read_until: another thread may have
+// posted them.
+template <class M>
+GDAKIT_DEVICE std::uint64_t written_here(M& m, const QueueState* state, bool leads_here) {
   const std::uint64_t completed = m.load(order::RelaxedGpu{}, &state->completed);
-  const std::uint64_t posted = m.load(order::RelaxedGpu{}, &state->read_until);
-  const std::uint64_t reads = posted < completed ? posted : completed;
-  if (reads <= m.load(order::FlushSeen{}, &state->read_flushed)) return {};
+  if (leads_here) return completed;
+  const std::uint64_t reads = m.load(order::RelaxedGpu{}, &state->read_until);
+  return reads < completed ? reads : completed;
+}
+
+// Makes that visible, where the device asks for it, by a DUMP on `through`, a queue that the caller
+// may post to.
+template <class M, class Queue>
+GDAKIT_DEVICE Status flush_written(M& m, QueueState* state, bool leads_here, Queue& through) {
+  if (!through.context().needs_cst) return {};
+  const std::uint64_t written = written_here(m, state, leads_here);
+  if (written <= m.load(order::FlushSeen{}, &state->flushed_here)) return {};
   if (Status status = flush_inbound(through); !status) return status;
-  m.fetch_max(order::FlushForOthers{}, &state->read_flushed, reads);
+  m.fetch_max(order::FlushForOthers{}, &state->flushed_here, written);
   return {};
 }
 

@@ -94,8 +94,10 @@ GDAKIT_DEVICE void give_up(const Poster<M>& poster, Lock* lock) {
 template <class M>
 GDAKIT_DEVICE Status why_broken(const Poster<M>& poster) {
   const Status status = first_error(poster.m, poster.context);
-  return status.ok() ? Status{StatusCode::stalled, format::Syndrome::none, poster.context.my_pe}
-                     : status;
+  if (!status.ok()) return status;
+  const std::int32_t lost = any_lost(poster.m, poster.context);
+  return lost >= 0 ? lost_status(lost)
+                   : Status{StatusCode::stalled, format::Syndrome::none, poster.context.my_pe};
 }
 
 template <class M>

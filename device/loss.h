@@ -32,6 +32,18 @@ GDAKIT_DEVICE bool is_lost(M& m, const PeState* state, std::int32_t pe) {
   return told(m, &state->losses) != 0 && is_among_lost(m, state, pe);
 }
 
+// One that is, or -1: the one that is new to the program before all others.
+template <class M>
+GDAKIT_DEVICE std::int32_t any_lost(M& m, const DeviceContext& context) {
+  if (told(m, &context.state->losses) == 0) return -1;
+  const auto first = static_cast<std::int32_t>(told(m, &context.state->new_loss)) - 1;
+  if (first >= 0) return first;
+  for (std::int32_t pe = 0; pe < context.n_pes; ++pe) {
+    if (is_among_lost(m, context.state, pe)) return pe;
+  }
+  return -1;
+}
+
 // The loss of nobody ends the wait.
 struct WaitsForNobody {
   static constexpr bool kLooks = false;

@@ -381,7 +381,7 @@ GDAKIT_DEVICE Fetched<T> get_value_in_pieces(const P& poster, std::uint64_t addr
                                              std::int32_t pe) {
   if (!is_in_heap(poster.context.heap, address, sizeof(T))) {
     end_batch(poster, pe);
-    return {poster.fault(Operation::put, Fault::heap_memory, pe, address, sizeof(T))};
+    return {poster.fault(Operation::get, Fault::heap_memory, pe, address, sizeof(T))};
   }
   auto queue = poster.to(pe);
   const PostShape shape{1, flush_tail(poster.context)};

@@ -20,9 +20,10 @@
 //
 // Errors. A team that this PE is no member of, and a root that is no member, are refused with
 // StatusCode::invalid_argument; a `dest` or `source` of which a part lies elsewhere, with
-// invalid_address. Nothing is done then. A failure under way (a queue that broke, a member that
-// does not come within the watchdog's limit) breaks the team on this PE: later calls return the
-// same Status at once, those without elements, too.
+// invalid_address. Nothing is done then; if that is so on some members only (a bad `source` of the
+// root, say), the others wait for them as for a member that does not come. A failure under way (a
+// queue that broke, a member that does not come within the watchdog's limit) breaks the team on
+// this PE: later calls return the same Status at once, those without elements, too.
 //
 // Source: OpenSHMEM 1.5 section 9.11 for the semantics of the operations.
 #pragma once

@@ -19,7 +19,7 @@ std::string plus(std::uint64_t offset) {
 
 // The words of QueueState (device/views.h) in their order.
 constexpr std::array<std::string_view, 8> kQueueWords = {"reserved",   "completed",  "posted",
-                                                         "open_until", "read_until", "read_flushed",
+                                                         "open_until", "read_until", "flushed_here",
                                                          "error",      "fetch_head"};
 
 std::string place_in(const Region& region, std::uint64_t offset) {

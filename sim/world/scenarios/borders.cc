@@ -234,9 +234,8 @@ WorldPointer border_elements(const SubjectOptions& options) {
 }
 
 WorldPointer keys_of_peers(const SubjectOptions& options) {
-  WorldOptions world_options = breaking(options_for(options));
+  WorldOptions world_options = breaking(options_for(options), 2);
   world_options.pes = 3;
-  world_options.bad_rkeys_of = 2;
   auto world = std::make_unique<World>("keys-of-peers", world_options);
   auto* data = world->allocate<Word>("data", 1);
   world->launch_on(0, {.blocks = 1, .threads = 1}, KeysOfPeers{world->witness(), data});

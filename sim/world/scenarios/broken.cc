@@ -10,8 +10,7 @@ using Word = std::uint64_t;
 constexpr int kBad = 1;  // the PE that refuses all keys
 
 WorldOptions refused_options(WorldOptions options) {
-  WorldOptions shape = breaking(options);
-  shape.bad_rkeys_of = kBad;
+  WorldOptions shape = breaking(options, kBad);
   return shape;
 }
 

@@ -59,8 +59,7 @@ WorldOptions options_of(const DrawnKind& kind, const SubjectOptions& options) {
   if (kind.refuses) shape.expect_quiet = false;  // the misuse is reported
   if (kind.dc) shape.dc_queues = 1;
   if (kind.breaks) {
-    shape = breaking(shape);
-    shape.bad_rkeys_of = 1;
+    shape = breaking(shape, 1);
   }
   if (kind.pes > 2) shape.teams = {{2, 0}};
   return shape;

@@ -44,7 +44,6 @@ class Player {
       answer_ = round.quiet;
       if (state_.shape.breaks) {
         succeeds(exclusive_.quiet(), "quiet says what has failed");
-        fetch_from_oneself();
       } else {
         meet(round.meeting);
         gather(round.collective);
@@ -81,16 +80,6 @@ class Player {
     for (std::uint32_t i = 0; i < words_of(Place::gathered, state_.shape.pes()); ++i) {
       m.store_weak(place(Place::gathered) + i, word_before(round, me_, i));
     }
-  }
-
-  // A get makes visible what the PE's own NIC has put here, as a meeting of PEs does: quiet alone
-  // does not, on a GPU that does not order inbound writes.
-  void fetch_from_oneself() {
-    answer_ = Answer::ok;
-    if (!acts()) return;
-    Status status;
-    first_.get_value(place(Place::own), static_cast<int>(me_), &status);
-    succeeds(status, "a get from oneself succeeds");
   }
 
   void play(const Step& step) {

@@ -145,8 +145,7 @@ struct LeaveBehind {
 };
 
 WorldOptions refused_options(const SubjectOptions& options) {
-  WorldOptions world_options = breaking(options_for(options));
-  world_options.bad_rkeys_of = 1;
+  WorldOptions world_options = breaking(options_for(options), 1);
   return world_options;
 }
 

@@ -325,9 +325,8 @@ WorldPointer exclusive_fetch(const SubjectOptions& options) {
 }
 
 WorldPointer exclusive_error(const SubjectOptions& options) {
-  WorldOptions world_options = breaking(options_for(options));
+  WorldOptions world_options = breaking(options_for(options), 1);
   world_options.exclusive_queues = 1;
-  world_options.bad_rkeys_of = 1;
   auto world = std::make_unique<World>("exclusive-error", world_options);
   auto* data = world->allocate<Word>("data", 2);
   world->launch_on(0, {.blocks = 2, .threads = 1}, ExclusiveError{world->witness(), data});

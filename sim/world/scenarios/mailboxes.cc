@@ -198,10 +198,9 @@ struct BehindGap {
 };
 
 WorldPointer messages_before_error(const SubjectOptions& options) {
-  WorldOptions world_options = breaking(options_for(options));
+  WorldOptions world_options = breaking(options_for(options), 0);
   world_options.channels = 1;
   world_options.receive_depth = 4;
-  world_options.bad_rkeys_of = 0;
   auto world = std::make_unique<World>("messages-before-error", world_options);
   auto* words = world->allocate<Word>("words", 3);
   auto* told = world->allocate<std::uint64_t>("told", 1, RegionKind::signal);

@@ -244,8 +244,7 @@ WorldPointer message_too_long(const SubjectOptions& options) {
 }
 
 WorldPointer put_breaks_receive(const SubjectOptions& options) {
-  WorldOptions world_options = breaking(channel_options(options));
-  world_options.bad_rkeys_of = 1;
+  WorldOptions world_options = breaking(channel_options(options), 1);
   auto world = std::make_unique<World>("put-breaks-receive", world_options);
   auto* words = world->allocate<Word>("words", 2);
   world->launch_on(0, {.blocks = 1, .threads = 1},

@@ -155,10 +155,9 @@ struct GroupHears {
 };
 
 WorldPointer good_before_bad(const char* name, const SubjectOptions& options, bool bad_first) {
-  WorldOptions world_options = breaking(options_for(options));
+  WorldOptions world_options = breaking(options_for(options), kBad);
   world_options.pes = 1 + kBad;
   world_options.dc_queues = 2;
-  world_options.bad_rkeys_of = kBad;
   auto world = std::make_unique<World>(name, world_options);
   auto* source = world->allocate<Word>("source", 2);
   auto* data = world->allocate<Word>("data", 2);
@@ -227,9 +226,8 @@ WorldPointer refused_between(const SubjectOptions& options) {
 template <class Group>
 WorldPointer group_hears(const char* name, const SubjectOptions& options, std::uint32_t bad) {
   constexpr std::uint32_t kThreads = 3;
-  WorldOptions world_options = breaking(options_for(options));
+  WorldOptions world_options = breaking(options_for(options), bad);
   world_options.pes = kThreads;
-  world_options.bad_rkeys_of = bad;
   auto world = std::make_unique<World>(name, world_options);
   auto* data = world->allocate<Word>("data", 1);
   world->launch_on(1, {.blocks = 1, .threads = kThreads},

@@ -258,8 +258,7 @@ WorldPointer behind_the_heap(const SubjectOptions& options, Reached reached) {
 
 // A world in which PE 1 refuses all keys.
 WorldOptions broken_options(const SubjectOptions& options) {
-  WorldOptions world = breaking(options_for(options));
-  world.bad_rkeys_of = 1;
+  WorldOptions world = breaking(options_for(options), 1);
   return world;
 }
 

@@ -44,7 +44,8 @@ WorldOptions two_nics(const SubjectOptions& options) {
   return world;
 }
 
-WorldOptions breaking(WorldOptions world) {
+WorldOptions breaking(WorldOptions world, std::uint32_t bad_rkeys_of) {
+  world.bad_rkeys_of = bad_rkeys_of;
   world.knobs = world.knobs.without(Knob::wire_loss).without(Knob::wire_repeats);
   world.expect_quiet = false;
   return world;

@@ -23,9 +23,9 @@ WorldOptions options_for(const SubjectOptions& options, std::uint32_t pes,
 WorldOptions recordless_options_for(const SubjectOptions& options);
 // With two NICs a PE, and a shared queue to each peer on each of them.
 WorldOptions two_nics(const SubjectOptions& options);
-// Where queues break, by wrong keys or otherwise: no packet is lost, for a NAK that is lost looks
-// like a peer that is silent, and the end finds them broken.
-WorldOptions breaking(WorldOptions world);
+// Where queues break, by the wrong keys that others have of a PE or otherwise: no packet is lost,
+// for a NAK that is lost looks like a peer that is silent, and the end finds them broken.
+WorldOptions breaking(WorldOptions world, std::uint32_t bad_rkeys_of = kNobodysKeys);
 // A world with these options. Where threads reach peers otherwise than through the NIC, the same is
 // a scenario of its own, whose name begins with "direct-", "mixed-" or "partly-"; so is one whose
 // NICs place puts in any order, "placed-".

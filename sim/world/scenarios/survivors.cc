@@ -159,9 +159,8 @@ struct FailsBefore {
 };
 
 WorldPointer fails_before(const char* name, const SubjectOptions& options, bool by_lock) {
-  WorldOptions shape = breaking(options_for(options));
+  WorldOptions shape = breaking(options_for(options), 2);
   shape.pes = 3;
-  shape.bad_rkeys_of = 2;
   shape.teams = {{0, 1}};
   auto world = std::make_unique<World>(name, shape);
   auto* locks = world->allocate<Lock>("locks", 3, RegionKind::signal);

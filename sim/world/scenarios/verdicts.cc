@@ -110,8 +110,7 @@ struct AllHearOfError {
 };
 
 WorldOptions refused_options(const SubjectOptions& options) {
-  WorldOptions shape = breaking(options_for(options));
-  shape.bad_rkeys_of = 1;
+  WorldOptions shape = breaking(options_for(options), 1);
   return shape;
 }
 
