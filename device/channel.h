@@ -43,54 +43,13 @@
 #pragma once
 
 #include "device/batch_end.h"
+#include "device/channel_wqe.h"
 #include "device/pe.h"
 #include "device/receive_queue.h"
 #include "device/rma.h"
 #include "device/wait_until.h"
 
 namespace gdakit {
-
-namespace channels {
-
-// What a message's WQE says, but for its local memory.
-struct Message {
-  format::Opcode opcode;
-  Be32 immediate{0};
-  Span remote{};  // of an RDMA_WRITE
-};
-
-GDAKIT_HOST_DEVICE constexpr bool is_write(format::Opcode opcode) {
-  return opcode == format::Opcode::rdma_write || opcode == format::Opcode::rdma_write_imm;
-}
-
-// SEND, or RDMA_WRITE with or without an immediate, of `pieces`; one WQEBB.
-template <class M, std::uint32_t kMost>
-GDAKIT_DEVICE void write_wqe(M& m, const QueueView& queue, std::uint64_t index,
-                             std::uint8_t fm_ce_se, const Message& message,
-                             const receiving::Pieces<kMost>& pieces) {
-  static_assert(kMost <= kSendPieces);
-  format::Segment* const at = queue.slots + (index & (queue.depth - 1)) * format::kSegmentsPerWqebb;
-  const auto store = [&](std::uint32_t number, const format::Segment& segment) {
-    m.store_weak(&at[number], segment);
-  };
-  const bool writes = is_write(message.opcode);
-  const std::uint32_t first = writes ? 2 : 1;
-  store(0, control_segment(queue, index, message.opcode, 0, first + pieces.count, fm_ce_se,
-                           message.immediate));
-  if (writes) {
-    store(1,
-          format::to_segment(format::remote_address(message.remote.address, message.remote.key)));
-  }
-  GDAKIT_UNROLL
-  for (std::uint32_t i = 0; i < kMost; ++i) {
-    if (i == pieces.count) break;
-    const Span& span = pieces.span[i];
-    const auto bytes = static_cast<std::uint32_t>(span.bytes);
-    store(first + i, format::to_segment(format::data(span.address, span.key, bytes)));
-  }
-}
-
-}  // namespace channels
 
 template <class M>
 class Channel {
@@ -313,11 +272,9 @@ class Channel {
   // As completing::make_visible has it.
   GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
     const QueueView& view = queue_to(pe);
-    if (context_.needs_cst && pe == context_.my_pe) {
-      QueueMemo memo;
-      auto through = own_queue(m_, context_, memo, nic());
-      const Status flushed = flush_written(m_, view.state, true, through);
-      if (!flushed) return flushed;
+    if (pe == context_.my_pe) {
+      const Status here = completing::make_visible_here(m_, context_, view.state, true, nic());
+      if (!here) return here;
     }
     if (context_.heap.nics <= 1 || completing::unflushed_there(m_, view.state) == 0) return {};
     if (is_lost(m_, context_.state, pe)) return {};

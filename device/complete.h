@@ -96,18 +96,26 @@ GDAKIT_HOST_DEVICE inline bool leads_here(const DeviceContext& context, std::uin
   return index % static_cast<std::uint32_t>(context.n_pes) % step == me % step;
 }
 
+// What has completed on a queue of the NIC number `nic` with this state, and wrote here, is visible
+// after this, by a DUMP of that NIC.
+template <class M>
+GDAKIT_DEVICE Status make_visible_here(M& m, const DeviceContext& context, QueueState* state,
+                                       bool leads_here, std::uint32_t nic) {
+  if (!context.needs_cst) return {};
+  QueueMemo memo;
+  auto through = own_queue(m, context, memo, nic);
+  return flush_written(m, state, leads_here, through);
+}
+
 // What has completed on the queue at `index` of the table is visible after this: what it wrote
-// here, by a DUMP of the NIC that did, and what went to others.
+// here, and what went to others.
 template <class M>
 GDAKIT_DEVICE Status make_visible(M& m, const DeviceContext& context, std::uint32_t index) {
-  if (context.needs_cst) {
-    const auto peers = static_cast<std::uint32_t>(context.n_pes);
-    QueueMemo memo;
-    auto through = own_queue(m, context, memo, nic_of(context.heap, index / peers));
-    const Status flushed =
-        flush_written(m, context.queues[index].state, leads_here(context, index), through);
-    if (!flushed) return flushed;
-  }
+  const auto peers = static_cast<std::uint32_t>(context.n_pes);
+  const Status here =
+      make_visible_here(m, context, context.queues[index].state, leads_here(context, index),
+                        nic_of(context.heap, index / peers));
+  if (!here) return here;
   return context.heap.nics <= 1 ? Status{} : flush_there(m, context, index);
 }
 

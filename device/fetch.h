@@ -118,12 +118,16 @@ GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
   m.fetch_max(order::RelaxedGpu{}, &queue.view().state->read_until, end);
 }
 
-// A DUMP by itself: all that the NIC wrote here before is visible afterwards.
-template <class Queue>
-GDAKIT_DEVICE Status flush_inbound(Queue& queue) {
+// A DUMP by itself, on a queue to this PE: all that the NIC wrote here before is visible
+// afterwards, and so is all that this queue has in front of it.
+template <class M, class Queue>
+GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
   const Ticket ticket = queue.post(LoneThread{}, {0, PostShape::Tail::dump}, Batch::last,
                                    [](std::uint64_t, std::uint8_t) {});
-  return ticket.status.ok() ? queue.wait(ticket.index) : ticket.status;
+  if (!ticket.status) return ticket.status;
+  if (Status status = queue.wait(ticket.index); !status) return status;
+  m.fetch_max(order::FlushForOthers{}, &queue.view().state->flushed_here, ticket.index);
+  return {};
 }
 
 // How far what has completed on a queue with this state wrote to this PE's memory: of a queue to
@@ -138,14 +142,12 @@ GDAKIT_DEVICE std::uint64_t written_here(M& m, const QueueState* state, bool lea
   return reads < completed ? reads : completed;
 }
 
-// Makes that visible, where the device asks for it, by a DUMP on `through`, a queue that the caller
-// may post to.
+// Makes that visible by a DUMP on `through`, a queue to this PE that the caller may post to.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_written(M& m, QueueState* state, bool leads_here, Queue& through) {
-  if (!through.context().needs_cst) return {};
   const std::uint64_t written = written_here(m, state, leads_here);
   if (written <= m.load(order::FlushSeen{}, &state->flushed_here)) return {};
-  if (Status status = flush_inbound(through); !status) return status;
+  if (Status status = flush_inbound(m, through); !status) return status;
   m.fetch_max(order::FlushForOthers{}, &state->flushed_here, written);
   return {};
 }

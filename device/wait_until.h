@@ -127,7 +127,7 @@ GDAKIT_DEVICE_CALL Status flush_here(M m, const DeviceContext& context) {
   do {
     QueueMemo memo;
     auto queue = own_queue(m, context, memo, nic);
-    if (Status status = flush_inbound(queue); !status) return status;
+    if (Status status = flush_inbound(m, queue); !status) return status;
   } while (++nic < context.heap.nics);
   return {};
 }
