@@ -54,6 +54,7 @@ World::World(std::string name, const WorldOptions& options)
     add_region("local buffer " + std::to_string(i), kLocalBufferBytes, RegionKind::heap,
                options_.queue_memory);
   }
+  used_ += kRegionAlignment;  // what lies behind the buffers is not registered
   heap_ = used_;
   // What NICs read to know that what they wrote before is in memory.
   if (options_.nics > 1) add_region("heap's begin", 1, RegionKind::sink, options_.queue_memory);
@@ -84,7 +85,7 @@ std::uint64_t World::bytes_of_pe(const WorldOptions& options) {
                       uar_pages(options) * format::kUarPageBytes + options.nics * kTargetBytes +
                       sizeof(PeState) + options.pes * sizeof(std::uint64_t) +
                       options.local_buffers * kLocalBufferBytes + options.heap_bytes +
-                      7 * kRegionAlignment,
+                      8 * kRegionAlignment,
                   kPage);
 }
 

@@ -203,6 +203,42 @@ struct LastOfMembers {
   }
 };
 
+// A source that begins in one registered buffer and ends in the next one, with no gap between them.
+struct InTwoBuffers {
+  static constexpr std::size_t kWords = 2;
+
+  const Witness* witness;
+  Word* source;  // one word in each
+  Word* dest;    // kWords of each PE
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    const auto me = Word(pe.my_pe());
+    for (std::size_t i = 0; i < kWords; ++i) m.store_weak(source + i, 10 * me + i);
+    auto team = pe.team(kTeamWorld);
+    witness->expect(team.fcollect(dest, source, kWords).ok(), "fcollect succeeds");
+    witness->expect(m.load_weak(dest + 1) == 1 && m.load_weak(dest + 3) == 11,
+                    "fcollect brings the words of both buffers");
+    witness->expect(team.sync().ok(), "sync succeeds");
+    witness->expect(team.reduce(dest, source, kWords, Sum{}).ok(), "reduce succeeds");
+    witness->expect(m.load_weak(dest) == 10 && m.load_weak(dest + 1) == 12,
+                    "reduce combines the words of both buffers");
+    witness->expect(team.reduce(dest, source + 1, 9, Sum{}).code == StatusCode::invalid_address,
+                    "a source that ends behind the second buffer is refused");
+  }
+};
+
+WorldPointer in_two_buffers(const SubjectOptions& options) {
+  WorldOptions shape = options_for(options);
+  shape.local_buffers = 2;
+  shape.expect_quiet = false;  // what is refused is reported
+  auto world = std::make_unique<World>("source-in-two-buffers", shape);
+  auto* dest = world->allocate<Word>("dest", 2 * InTwoBuffers::kWords);
+  auto* const source = static_cast<Word*>(world->local_buffer(1)) - 1;
+  world->launch({.blocks = 1, .threads = 1}, InTwoBuffers{world->witness(), source, dest});
+  return world;
+}
+
 // What ends.
 enum class End : std::uint8_t {
   object,       // of a checked heap
@@ -244,6 +280,8 @@ WorldPointer last_place(const SubjectOptions& options, Reached reached) {
 }
 
 constexpr ScenarioEntry kListed[] = {
+    {"source-in-two-buffers", "Collectives whose source goes on in the next registered buffer.",
+     make<in_two_buffers>},
     {"object-end-transfers", "Puts and gets that end with an object, and behind it.",
      make<last_place<LastTransfers, End::object>, kNic>},
     {"direct-cut-end-transfers", "The same of direct peers' objects in two chunks.",

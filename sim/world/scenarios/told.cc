@@ -93,6 +93,42 @@ WorldPointer lost_sender(const SubjectOptions& options) {
   return world;
 }
 
+// PE 1 is lost while it has a lock. Who waits for the lock is told so, and who comes later, even
+// when the program has acknowledged the loss.
+struct LosesHolder {
+  const Witness* witness;
+  std::uint64_t* lost_words;
+  Lock* lock;
+  Word* told;  // that PE 1 has the lock
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    if (pe.my_pe() == 1) {
+      witness->expect(pe.set_lock(lock).ok(), "set_lock succeeds");
+      pe.put_value(told, Word{1}, 0);
+      witness->expect(pe.quiet().ok(), "quiet succeeds");
+      return;
+    }
+    pe.wait_until(told, Compare::eq, 1);
+    if (m.block_index() == 1) return tell_loss(pe, lost_words, 1);
+    witness->expect(names_lost(pe.set_lock(lock), 1), "the wait ends and says who is lost");
+    m.store(order::Release<Scope::system>{}, &pe.context().state->new_loss, Word{0});
+    witness->expect(names_lost(pe.set_lock(lock), 1), "a later set_lock says so, too");
+    Status status;
+    witness->expect(!pe.test_lock(lock, &status) && names_lost(status, 1), "and so does test_lock");
+  }
+};
+
+WorldPointer lost_holder(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("lost-holder", options_for(options));
+  auto* lock = world->allocate<Lock>("lock", 1, RegionKind::signal);
+  auto* told = world->allocate<Word>("told", 1, RegionKind::signal);
+  const LosesHolder kernel{world->witness(), world->lost_words(), lock, told};
+  world->launch_on(0, {.blocks = 2, .threads = 1}, kernel);
+  world->launch_on(1, {.blocks = 1, .threads = 1}, kernel);
+  return world;
+}
+
 // A team of PEs 0 and 2 of three. PE 1, or PE 2, is lost while PE 0 waits for PE 2.
 struct TeamLoses {
   const Witness* witness;
@@ -191,6 +227,7 @@ WorldPointer stopped_peer(const SubjectOptions& options) {
 constexpr ScenarioEntry kListed[] = {
     {"lost-another", "A wait for one sender goes on when another PE is lost.", make<lost_another>},
     {"lost-sender", "A wait for one sender ends when that is lost.", make<lost_sender>},
+    {"lost-holder", "Who wants a lock whose holder is lost is told so.", make<lost_holder>},
     {"lost-member", "A team's wait ends when a member is lost.", make<lost_member>},
     {"lost-outsider", "A team's wait goes on when somebody else is lost.", make<lost_outsider>},
     {"calm", "A wait stalls although the host tells all the time that nobody is stopped.",
