@@ -127,7 +127,8 @@ std::span<const ScenarioEntry> scenario_list() {
                               kApartTable,
                               kAfterwardsTable,
                               kBrokenTable,
-                              kDrawnTable}) {
+                              kDrawnTable,
+                              kTalkTable}) {
       joined.insert(joined.end(), table.begin(), table.end());
     }
     return joined;

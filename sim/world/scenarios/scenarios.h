@@ -169,5 +169,7 @@ extern const Table kAfterwardsTable;
 extern const Table kBrokenTable;
 // drawn.cc: programs that each execution draws
 extern const Table kDrawnTable;
+// talk.cc: the same of players that tell each other at once
+extern const Table kTalkTable;
 
 }  // namespace gdakit::sim::scenarios
