@@ -8,7 +8,6 @@
 #include "backends/mlx5/check_look.h"
 #include "backends/mlx5/connection_card.h"
 #include "backends/mlx5/counter_set.h"
-#include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/dc_parts.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/open_nic.h"
@@ -28,7 +27,7 @@ namespace {
 
 constexpr std::uint32_t kDepth = 64;
 constexpr std::uint64_t kQueueBytes =
-    kDepth * format::kWqebbBytes + sizeof(format::Cqe64) + sizeof(format::DoorbellRecord);
+    kDepth * format::kWqebbBytes + sizeof(format::Cqe64) + sizeof(QueueRecords);
 constexpr std::uint32_t kPsnMask = 0xffffff;
 constexpr std::uint32_t kReadyToSend = 3;
 // The NIC gives up by itself before a put's limit ends, and says why.
@@ -62,11 +61,7 @@ Answer answer_of(const OpenNic& nic, const std::string& call, bool succeeded) {
 class OpenPutEnd final : public PutEnd {
  public:
   explicit OpenPutEnd(std::unique_ptr<OpenNic> nic)
-      : nic_(std::move(nic)),
-        doorbells_(*nic_, provider_),
-        umems_(*nic_, provider_),
-        cq_records_(*nic_),
-        dc_(*nic_) {
+      : nic_(std::move(nic)), doorbells_(*nic_, provider_), umems_(*nic_, provider_), dc_(*nic_) {
     if (auto set = CounterSet::make(*nic_)) counters_ = std::move(*set);
   }
   ~OpenPutEnd() override { drop_queue(); }
@@ -94,7 +89,6 @@ class OpenPutEnd final : public PutEnd {
   struct Queue {
     std::unique_ptr<MemoryBlock> memory;
     mlx5dv_devx_uar* uar = nullptr;
-    CqRecords::Record cq_record;
     QueueState state{};
     QueueView view{};
     format::Segment address[kDcHead - 1] = {};  // of DC
@@ -120,7 +114,6 @@ class OpenPutEnd final : public PutEnd {
   std::unique_ptr<OpenNic> nic_;
   DoorbellPages doorbells_;
   QueueUmems umems_;
-  CqRecords cq_records_;
   std::unique_ptr<CounterSet> counters_;  // null: the NIC gives none
   DcParts dc_;
   std::unique_ptr<MemoryBlock> memory_;  // what is sent, then what peers write to
@@ -147,7 +140,6 @@ void OpenPutEnd::drop_queue() {
   const bool gone = queue_->pair == nullptr || queue_->pair->destroy();
   if (gone) {
     doorbells_.give_back(queue_->uar);
-    cq_records_.give_back(queue_->cq_record);
   } else {
     leave_to_nic(std::move(queue_->memory));
   }
@@ -157,12 +149,12 @@ void OpenPutEnd::drop_queue() {
 void OpenPutEnd::lay_out(Queue& queue, QueueMemory& memory) const {
   auto* const base = static_cast<char*>(queue.memory->data());
   char* const cqe = base + kDepth * format::kWqebbBytes;
-  auto* const record = reinterpret_cast<format::DoorbellRecord*>(cqe + sizeof(format::Cqe64));
+  auto* const records = reinterpret_cast<QueueRecords*>(cqe + sizeof(format::Cqe64));
   std::memset(cqe, format::kInvalidCqeByte, sizeof(format::Cqe64));
-  memory = {base, kDepth, cqe, record};
+  memory = {base, kDepth, cqe, records};
   queue.view.slots = reinterpret_cast<format::Segment*>(base);
   queue.view.depth = kDepth;
-  queue.view.record = reinterpret_cast<std::uint32_t*>(&record->snd_dbr);
+  queue.view.record = reinterpret_cast<std::uint32_t*>(&records->queue.snd_dbr);
   queue.view.cqe = reinterpret_cast<std::uint64_t*>(cqe);
   queue.view.state = &queue.state;
   queue.view.handler = Handler::gpu;  // the thread that posts rings
@@ -187,12 +179,6 @@ Result<Bytes> OpenPutEnd::make_queue(QueueType type) {
   const Result<DoorbellPages::Doorbell> doorbell = doorbells_.take();
   if (!doorbell) return doorbell.error();
   queue->uar = doorbell->page;
-  Result<CqRecords::Record> record = cq_records_.take();
-  if (!record) {
-    doorbells_.give_back(doorbell->page);
-    return record.error();
-  }
-  queue->cq_record = *record;
   queue_ = queue;
   QueueMemory memory;
   lay_out(*queue, memory);
@@ -202,8 +188,6 @@ Result<Bytes> OpenPutEnd::make_queue(QueueType type) {
       QueuePair::create(*nic_, umems_,
                         {.memory = memory,
                          .uar = doorbell->page,
-                         .cq_records = record->umem,
-                         .cq_record_offset = record->offset,
                          .first_psn = queue->first_psn,
                          .ack_timeout = ack_timeout_code(kNicTimeout, QueuePair::kTries),
                          .counter_set = counter_set(),

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "backends/mlx5/agreement.h"
-#include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/dc_parts.h"
 #include "backends/mlx5/doorbell_pages.h"
 #include "backends/mlx5/emulation.h"
@@ -37,7 +36,6 @@ class Mlx5Backend final : public Backend {
         ack_timeout_(ack_timeout_code(options.nic_timeout, QueuePair::kTries)),
         doorbells_(*nic_, memory),
         umems_(*nic_, memory),
-        cq_records_(*nic_),
         watch_(*nic_, memory, log),
         dc_(*nic_) {
     if (is_helped()) soft_nic_->expect_help();
@@ -136,7 +134,6 @@ class Mlx5Backend final : public Backend {
     std::uint32_t first_psn = 0;
     mlx5dv_devx_uar* uar = nullptr;
     bool recordless = false;
-    CqRecords::Record cq_record = {};
     std::unique_ptr<QueuePair> pair = {};
   };
 
@@ -154,10 +151,6 @@ class Mlx5Backend final : public Backend {
   void give_back_doorbell(const Queue& queue) {
     queue.recordless ? doorbells_.give_back_recordless(queue.uar) : doorbells_.give_back(queue.uar);
   }
-  void give_back(const Queue& queue) {
-    give_back_doorbell(queue);
-    cq_records_.give_back(queue.cq_record);
-  }
 
   const Log log_;
   std::unique_ptr<OpenNic> nic_;
@@ -172,7 +165,6 @@ class Mlx5Backend final : public Backend {
   mutable std::mutex mutex_;
   DoorbellPages doorbells_;
   QueueUmems umems_;
-  CqRecords cq_records_;
   mutable QueueWatch watch_;
   DcParts dc_;
   std::random_device random_;
@@ -241,30 +233,22 @@ Result<QueueResources> Mlx5Backend::create_queue(const QueueMemory& memory) {
   Queue queue{.first_psn = *initiator ? 0 : random_() & kPsnMask,
               .uar = doorbell->page,
               .recordless = memory.recordless};
-  Result<CqRecords::Record> record = cq_records_.take();
-  if (!record) {
-    give_back_doorbell(queue);
-    return record.error();
-  }
-  queue.cq_record = *record;
   Result<std::unique_ptr<QueuePair>> pair = QueuePair::create(*nic_, umems_,
                                                               {.memory = memory,
                                                                .uar = doorbell->page,
-                                                               .cq_records = record->umem,
-                                                               .cq_record_offset = record->offset,
                                                                .first_psn = queue.first_psn,
                                                                .ack_timeout = ack_timeout_,
                                                                .counter_set = watch_.counter_set(),
                                                                .initiator = *initiator});
   if (!pair) {
-    give_back(queue);
+    give_back_doorbell(queue);
     return pair.error();
   }
   queue.pair = std::move(*pair);
   const std::uint32_t qpn = queue.pair->qpn();
   if (queues_.contains(qpn)) {
     queue.pair.reset();
-    give_back(queue);
+    give_back_doorbell(queue);
     return nic_->wrong_answer("CREATE_QP", hex_number(qpn) + ", the number of another queue");
   }
   ConnectionCard card;
@@ -309,7 +293,7 @@ Result<void> Mlx5Backend::destroy_queue(QueueNumber queue) {
   const auto found = queues_.find(queue);
   if (found == queues_.end()) return unknown("destroy_queue", queue);
   if (auto gone = found->second.pair->destroy(); !gone) return gone;
-  give_back(found->second);
+  give_back_doorbell(found->second);
   watch_.remove(queue);
   queues_.erase(found);
   return {};

@@ -1,10 +1,10 @@
 #include "backends/mlx5/queue_pair.h"
 
 #include <algorithm>
+#include <cstddef>
 
 #include "backends/mlx5/rights.h"
 #include "core/base/bits.h"
-#include "core/format/cq_doorbell.h"
 #include "core/format/prm/qp.h"
 #include "device/channel_views.h"
 
@@ -13,8 +13,7 @@ namespace {
 
 namespace prm = format::prm;
 
-constexpr std::uint64_t kLogMostBytes = 30;  // of a message
-constexpr std::uint64_t kCqRecordBytes = sizeof(format::CqDoorbellRecord);
+constexpr std::uint64_t kLogMostBytes = 30;    // of a message
 constexpr std::uint64_t kNoRecordOutside = 1;  // what send_dbr_mode calls NO_DBR_EXT
 constexpr std::uint64_t kLogLeastStride = 4;   // what log_rq_stride counts from
 
@@ -46,15 +45,16 @@ Result<void> QueuePair::create_cqs() {
   const QueueMemory& memory = options_.memory;
   Result<std::uint64_t> place = umem_->offset_of_cq(memory.cqe);
   if (!place) return place.error();
+  const std::uint64_t records = umem_->offset_of(memory.doorbell_record);
   CqOptions cq{.cqes = {umem_.get(), *place},
-               .record = {options_.cq_records, options_.cq_record_offset},
+               .record = {umem_.get(), records + offsetof(QueueRecords, send_cq)},
                .uar_page = options_.uar->page_id,
                .collapsed = true};
   if (auto made = send_cq_.create(nic_, cq); !made || memory.receive_depth == 0) return made;
   place = umem_->offset_of_cq(memory.receive_cqes);
   if (!place) return place.error();
   cq.cqes.offset = *place;
-  cq.record.offset += kCqRecordBytes;
+  cq.record.offset = records + offsetof(QueueRecords, receive_cq);
   cq.log_size = static_cast<std::uint32_t>(log2_of(memory.receive_depth));
   cq.collapsed = false;
   return receive_cq_.create(nic_, cq);

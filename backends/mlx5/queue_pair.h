@@ -1,6 +1,6 @@
 // A queue pair of RC with its completion queues, or an initiator of DC, made by firmware commands
-// on memory that the caller gives: what is sent completes to a collapsed CQ, and what is received
-// to an ordinary one.
+// on memory that the caller gives, with QueueRecords where its doorbell record is: what is sent
+// completes to a collapsed CQ, and what is received to an ordinary one.
 #pragma once
 
 #include <cstdint>
@@ -28,9 +28,7 @@ struct InitiatorOptions {
 
 struct QueuePairOptions {
   QueueMemory memory;
-  mlx5dv_devx_uar* uar = nullptr;      // with the doorbell register
-  const Umem* cq_records = nullptr;    // of completion queues, which nobody writes
-  std::uint64_t cq_record_offset = 0;  // ... where those of this one are: 8 bytes for each of two
+  mlx5dv_devx_uar* uar = nullptr;  // with the doorbell register
   std::uint32_t first_psn = 0;
   std::uint8_t ack_timeout = 18;                   // 4.096 us * 2^n
   std::uint8_t counter_set = 0;                    // that it counts in; 0: none

@@ -1,7 +1,6 @@
 #include "backends/mlx5/queue_umems.h"
 
 #include "core/format/cqe.h"
-#include "core/format/doorbell.h"
 
 namespace gdakit::mlx5 {
 namespace {
@@ -15,7 +14,7 @@ struct Block {
 Block block_of(const QueueMemory& queue) {
   if (queue.receive_depth == 0) {
     return {static_cast<char*>(queue.slots),
-            static_cast<char*>(queue.doorbell_record) + sizeof(format::DoorbellRecord)};
+            static_cast<char*>(queue.doorbell_record) + sizeof(QueueRecords)};
   }
   return {static_cast<char*>(queue.receive_slots),
           static_cast<char*>(queue.receive_cqes) +

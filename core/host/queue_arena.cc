@@ -13,7 +13,8 @@ constexpr std::uint64_t kGpuLine = 128;
 constexpr std::uint64_t kCqPlace = 1024;
 
 // The record and the proxy's index have lines of their own: both are polled. So have the ready
-// words of each queue, which its posters change. A queue begins on a page, as a NIC may want it.
+// words of each queue, which its posters change. The rest of the record's line is for records of
+// CQs, which a ConnectX wants. A queue begins on a page, as a NIC may want it.
 QueueLayout::QueueLayout(const QueueShape& shape) {
   slots = std::uint64_t{shape.receive_depth} * kReceiveWqeBytes;
   cqe = round_up(slots + std::uint64_t{shape.depth} * format::kWqebbBytes, kCqPlace);

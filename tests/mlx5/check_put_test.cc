@@ -45,7 +45,7 @@ class CheckPut : public testing::Test {
     EXPECT_TRUE(end_->connect(*card));
     return *end_;
   }
-  // The queue's memory, which became a umem after the page of the CQ's record.
+  // The queue's memory, which became a umem behind the page of DC's receives.
   char* queue() { return static_cast<char*>(played().umems.back().addr); }
   void complete(format::CqeOpcode opcode, std::uint16_t wqe, std::uint8_t syndrome = 0) {
     format::ErrorCqe cqe{};

@@ -337,7 +337,6 @@ INSTANTIATE_TEST_SUITE_P(
     All, EachDcCall,
     testing::Values(Failure{"mlx5dv_devx_umem_reg_ex 1", "umem_reg_ex"},
                     Failure{"mlx5dv_devx_umem_reg_ex 2", "umem_reg_ex"},
-                    Failure{"mlx5dv_devx_umem_reg_ex 3", "umem_reg_ex"},
                     Failure{"0400", "CREATE_CQ"}, Failure{"090c", "CREATE_RMP"},
                     Failure{"0500", "CREATE_QP"}, Failure{"0502", "RST2INIT_QP"},
                     Failure{"0503", "INIT2RTR_QP"}, Failure{"0504", "RTR2RTS_QP"},

@@ -50,9 +50,6 @@ class PlayedQueuePair : public PlayedHost {
   Result<void> make(const ConnectionCard& peer = {}) {
     const auto nic = open();
     if (!nic) return nic.error();
-    const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
-    if (!records) return records.error();
-    options_.cq_records = records->get();
     QueueUmems umems(**nic, host_);
     const auto pair = QueuePair::create(**nic, umems, options_);
     if (!pair) return pair.error();

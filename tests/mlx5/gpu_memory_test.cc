@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "backends/mlx5/agreement.h"
-#include "backends/mlx5/cq_records.h"
 #include "backends/mlx5/doorbell_pages.h"
+#include "backends/mlx5/host_page.h"
 #include "backends/mlx5/umem.h"
 #include "core/format/prm/cq.h"
 #include "core/host/bootstrap/local_bootstrap.h"
@@ -164,16 +164,9 @@ class LargePages : public PlayedHost {
   }
   Result<void> make(std::uint32_t receives) { return make(queue(receives)); }
   Result<void> make(const QueueMemory& memory) {
-    CqRecords records(*nic_);
-    const auto record = records.take();
-    if (!record) return record.error();
     mlx5dv_devx_uar uar{};
     QueueUmems umems(*nic_, host_);
-    const auto pair = QueuePair::create(*nic_, umems,
-                                        {.memory = memory,
-                                         .uar = &uar,
-                                         .cq_records = record->umem,
-                                         .cq_record_offset = record->offset});
+    const auto pair = QueuePair::create(*nic_, umems, {.memory = memory, .uar = &uar});
     return pair ? (*pair)->destroy() : Result<void>(pair.error());
   }
 
@@ -190,10 +183,10 @@ class LargePages : public PlayedHost {
 };
 
 TEST_F(LargePages, AreWhatUmemsAreMadeOf) {
-  ASSERT_TRUE(make(0));
+  ASSERT_TRUE(HostPage::make(*nic_) && make(0));
   ASSERT_EQ(played().umems.size(), 2u);
   EXPECT_EQ(reinterpret_cast<std::uint64_t>(played().umems[0].addr) % kPage, 0u);
-  EXPECT_EQ(played().umems[0].size, kPage);  // of records
+  EXPECT_EQ(played().umems[0].size, kPage);  // of the host's page
   for (const mlx5dv_devx_umem_in& umem : played().umems) EXPECT_EQ(umem.pgsz_bitmap, 0x1ffffu);
 }
 

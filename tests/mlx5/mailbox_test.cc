@@ -40,7 +40,6 @@ class Mailboxes : public PlayedQueuePair {
   Case rc(const char* name, bool receives, const ConnectionCard& peer) {
     options_.memory = block_.memory(receives);
     options_.memory.recordless = played().recordless;
-    options_.cq_record_offset = 64;
     options_.first_psn = 0xabcdef;
     const auto made = make(peer);
     EXPECT_TRUE(made) << made.error().message();
@@ -54,13 +53,10 @@ class Mailboxes : public PlayedQueuePair {
     const auto nic = open();
     EXPECT_TRUE(nic);
     QueueUmems umems(**nic, host_);
-    const auto records = HostPage::make(**nic);
     const auto shared = DcReceives::make(**nic, uar_.page_id);
-    EXPECT_TRUE(records && shared);
+    EXPECT_TRUE(shared);
     options_.memory = block_.memory(/*receives=*/false);
     options_.memory.recordless = played().recordless;
-    options_.cq_records = &records->umem();
-    options_.cq_record_offset = 64;
     options_.initiator = {.receives = shared->get(), .mtu = IBV_MTU_512, .log_reads = 3};
     const auto pair = QueuePair::create(**nic, umems, options_);
     EXPECT_TRUE(pair) << pair.error().message();
@@ -127,9 +123,11 @@ class Mailboxes : public PlayedQueuePair {
     const std::uint64_t begin = receives ? 0 : QueueBlock::kSlots;
     const std::uint32_t first_object = Played().next_object;
     std::map<std::string, std::string> texts = texts_of({
-        {"umem", Played().next_umem + 1},
-        {"receive_cq_record_offset", 72},
+        {"umem", Played().next_umem},
+        {"cq_record_umem", Played().next_umem},
         {"record_offset", QueueBlock::kRecord - begin},
+        {"cq_record_offset", QueueBlock::kRecord - begin + 8},
+        {"receive_cq_record_offset", QueueBlock::kRecord - begin + 16},
         {"log_receive_depth", 2},
         {"log_receive_stride", 2},
         {"send_cqn", first_object},
@@ -147,10 +145,12 @@ class Mailboxes : public PlayedQueuePair {
   }
   static std::map<std::string, std::string> dc_numbers() {
     const std::uint32_t first_object = Played().next_object;
-    return texts_of({{"receives_umem", Played().next_umem + 1},
-                     {"umem", Played().next_umem + 2},
+    return texts_of({{"receives_umem", Played().next_umem},
+                     {"umem", Played().next_umem + 1},
+                     {"cq_record_umem", Played().next_umem + 1},
                      {"receives_offset", 0},
                      {"record_offset", QueueBlock::kRecord - QueueBlock::kSlots},
+                     {"cq_record_offset", QueueBlock::kRecord - QueueBlock::kSlots + 8},
                      {"receive_cqn", first_object},
                      {"srqn", first_object + 1},
                      {"send_cqn", first_object + 2},
@@ -165,8 +165,6 @@ class Mailboxes : public PlayedQueuePair {
                     {"eqn", Played().eqn},
                     {"pd", Played().pd},
                     {"uar_page", 0x41},
-                    {"cq_record_umem", Played().next_umem},
-                    {"cq_record_offset", 64},
                     {"log_depth", 6}});
     std::map<std::string, std::string> texts;
     for (const auto& [name, number] : numbers) texts[name] = std::to_string(number);

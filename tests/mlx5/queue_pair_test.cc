@@ -30,10 +30,8 @@ TEST_F(QueuePairTest, IsMadeAndConnectedByCommands) {
 }
 
 TEST_F(QueuePairTest, ACallThatFailsIsNamed) {
-  for (const char* call : {"mlx5dv_devx_umem_reg_ex 1", "mlx5dv_devx_umem_reg_ex 2",
-                           "ibv_create_ah", "mlx5dv_init_obj of AH"}) {
+  for (const char* call : {"mlx5dv_devx_umem_reg_ex", "ibv_create_ah", "mlx5dv_init_obj of AH"}) {
     played().errors = {{call, EFAULT}};
-    played().umems.clear();
     const auto made = make();
     ASSERT_FALSE(made) << call;
     EXPECT_THAT(made.error().message(), AllOf(HasSubstr(name_of(call)), HasSubstr("rocep1s0"),
@@ -42,7 +40,7 @@ TEST_F(QueuePairTest, ACallThatFailsIsNamed) {
 }
 
 TEST_F(QueuePairTest, MemoryThatCannotBePinnedNamesTheLimit) {
-  played().errors = {{"mlx5dv_devx_umem_reg_ex 2", ENOMEM}};
+  played().errors = {{"mlx5dv_devx_umem_reg_ex", ENOMEM}};
   const auto made = make();
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message(), HasSubstr("ulimit -l"));
@@ -67,8 +65,6 @@ TEST_F(QueuePairTest, IsResetIfItCannotBeConnected) {
 TEST_F(QueuePairTest, ThatCannotBeDestroyedSaysSoAndCanBeLater) {
   const auto nic = open();
   ASSERT_TRUE(nic);
-  const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
-  options_.cq_records = records->get();
   QueueUmems umems(**nic, host_);
   const auto pair = QueuePair::create(**nic, umems, options_);
   ASSERT_TRUE(pair);
@@ -81,15 +77,13 @@ TEST_F(QueuePairTest, ThatCannotBeDestroyedSaysSoAndCanBeLater) {
   played().errors.clear();
   EXPECT_TRUE((*pair)->destroy());
   EXPECT_EQ(played().live["object"], 0);
-  EXPECT_EQ(played().live["umem"], 1);  // the records'
+  EXPECT_EQ(played().live["umem"], 0);
 }
 
 // Of one that is gone but for its CQs: DESTROY_CQ has failed.
 TEST_F(QueuePairTest, ThatIsHalfDestroyedHasNoState) {
   const auto nic = open();
   ASSERT_TRUE(nic);
-  const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
-  options_.cq_records = records->get();
   QueueUmems umems(**nic, host_);
   const auto pair = QueuePair::create(**nic, umems, options_);
   ASSERT_TRUE(pair);
@@ -116,10 +110,10 @@ class Commands : public QueuePairTest {
 
 TEST_F(Commands, NamePlacesInOneUmemOfSmallPages) {
   ASSERT_TRUE(make());
-  ASSERT_EQ(played().umems.size(), 2u);
-  EXPECT_EQ(played().umems[1].addr, options_.memory.receive_slots);
-  EXPECT_EQ(played().umems[1].size, QueueBlock::kReceiveCqes + 4 * 64);
-  EXPECT_EQ(played().umems[1].pgsz_bitmap, 0x1fffu);
+  ASSERT_EQ(played().umems.size(), 1u);
+  EXPECT_EQ(played().umems[0].addr, options_.memory.receive_slots);
+  EXPECT_EQ(played().umems[0].size, QueueBlock::kReceiveCqes + 4 * 64);
+  EXPECT_EQ(played().umems[0].pgsz_bitmap, 0x1fffu);
   const auto qp = sent<prm::CreateQpIn>("0500");
   EXPECT_EQ(qp.get(prm::CreateQpIn::wq_umem_offset), 0u);
   const auto context = qp.at(prm::CreateQpIn::qpc);
@@ -136,13 +130,24 @@ TEST_F(Commands, NamePlacesInOneUmemOfSmallPages) {
   EXPECT_EQ(cq.at(prm::CreateCqIn::cqc).get(prm::Cqc::c_eqn), 5u);
 }
 
+TEST_F(Commands, NameRecordsOfCqsBehindTheQueuesOwn) {
+  for (const bool receives : {false, true}) {
+    options_.memory = block_.memory(receives);
+    ASSERT_TRUE(make());
+    const auto queue = sent<prm::CreateQpIn>("0500").at(prm::CreateQpIn::qpc);
+    const auto cq = sent<prm::CreateCqIn>("0400").at(prm::CreateCqIn::cqc);  // the later one
+    EXPECT_EQ(cq.get(prm::Cqc::dbr_umem_id), queue.get(prm::Qpc::dbr_umem_id));
+    EXPECT_EQ(cq.get(prm::Cqc::dbr_addr), queue.get(prm::Qpc::dbr_addr) + (receives ? 16 : 8));
+    if (receives) continue;
+    EXPECT_EQ(played().umems.back().size, QueueBlock::kRecord + 24 - QueueBlock::kSlots);
+  }
+}
+
 // Of a LAG: the ports that queue pairs of one NIC name, in their order.
 class PortsOfALag : public Commands {
  protected:
   std::vector<std::uint64_t> ports(std::size_t count) {
     const auto nic = open();
-    const auto records = Umem::make(**nic, host_, block_.data(), block_.size());
-    options_.cq_records = records->get();
     QueueUmems umems(**nic, host_);
     std::vector<std::uint64_t> named;
     for (std::size_t i = 0; i < count; ++i) {

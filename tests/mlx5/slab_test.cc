@@ -28,8 +28,7 @@ class Slab : public PlayedBackend {
     memory.slab = slab;
     return backend_->create_queue(memory);
   }
-  // Apart from that of CQs' records.
-  static int umems() { return played().live["umem"] - 1; }
+  static int umems() { return played().live["umem"]; }
   template <class Layout>
   static prm::View<Layout> sent(const char* opcode) {
     return prm::View<Layout>(std::span<const std::uint8_t>(played().sent.at(opcode)));
@@ -61,15 +60,18 @@ TEST_F(Slab, OfManyQueuesIsOneUmem) {
 TEST_F(Slab, HasTheQueuesPartsAtTheirPlaces) {
   ASSERT_TRUE(create_in(slab(), 0));
   ASSERT_TRUE(create_in(slab(), 5));
-  ASSERT_EQ(played().umems.size(), 2u);
-  EXPECT_EQ(played().umems[1].addr, slab_[0].data());
+  ASSERT_EQ(played().umems.size(), 1u);
+  EXPECT_EQ(played().umems[0].addr, slab_[0].data());
   const std::uint64_t block = 5 * sizeof(QueueBlock);
   const auto qp = sent<prm::CreateQpIn>("0500");
-  EXPECT_EQ(qp.get(prm::CreateQpIn::wq_umem_id), Played().next_umem + 1u);
+  EXPECT_EQ(qp.get(prm::CreateQpIn::wq_umem_id), Played().next_umem);
   EXPECT_EQ(qp.get(prm::CreateQpIn::wq_umem_offset), block);
   EXPECT_EQ(qp.at(prm::CreateQpIn::qpc).get(prm::Qpc::dbr_addr), block + QueueBlock::kRecord);
-  EXPECT_EQ(sent<prm::CreateCqIn>("0400").get(prm::CreateCqIn::cq_umem_offset),
-            block + QueueBlock::kReceiveCqes);
+  const auto cq = sent<prm::CreateCqIn>("0400");  // of receives, the later one
+  EXPECT_EQ(cq.get(prm::CreateCqIn::cq_umem_id), Played().next_umem);
+  EXPECT_EQ(cq.get(prm::CreateCqIn::cq_umem_offset), block + QueueBlock::kReceiveCqes);
+  EXPECT_EQ(cq.at(prm::CreateCqIn::cqc).get(prm::Cqc::dbr_umem_id), Played().next_umem);
+  EXPECT_EQ(cq.at(prm::CreateCqIn::cqc).get(prm::Cqc::dbr_addr), block + QueueBlock::kRecord + 16);
 }
 
 TEST_F(Slab, OfOtherPlaceOrSizeIsAnother) {
