@@ -61,7 +61,7 @@ struct QueueMemory {
   void* slots = nullptr;            // depth * 64 bytes
   std::uint32_t depth = 0;          // WQEBBs, a power of two
   void* cqe = nullptr;              // 64 bytes, filled with format::kInvalidCqeByte
-  void* doorbell_record = nullptr;  // format::DoorbellRecord
+  void* doorbell_record = nullptr;  // format::DoorbellRecord, and 16 bytes behind it for the NIC
   // A receive queue, if its depth is not 0, of WQEs as device/channel_views.h has them, with a CQ
   // of its own, of as many CQEs, whose consumer index is never told.
   std::uint32_t receive_depth = 0;  // a power of two
