@@ -119,14 +119,17 @@ GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
 }
 
 // A DUMP by itself, on a queue to this PE: all that the NIC wrote here before is visible
-// afterwards, and so is all that this queue has in front of it.
+// afterwards. It does not wait for what the queue has in front of it, which may write here later.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
+  QueueState* const state = queue.view().state;
+  const std::uint64_t completed = m.load(order::RelaxedGpu{}, &state->completed);
   const Ticket ticket = queue.post(LoneThread{}, {0, PostShape::Tail::dump}, Batch::last,
                                    [](std::uint64_t, std::uint8_t) {});
   if (!ticket.status) return ticket.status;
   if (Status status = queue.wait(ticket.index); !status) return status;
-  m.fetch_max(order::FlushForOthers{}, &queue.view().state->flushed_here, ticket.index);
+  const bool is_next = ticket.index == completed + (std::uint64_t{1} << log_cell(queue.view()));
+  m.fetch_max(order::FlushForOthers{}, &state->flushed_here, is_next ? ticket.index : completed);
   return {};
 }
 

@@ -356,7 +356,97 @@ WorldPointer mixed_fetch(const SubjectOptions& options) {
   return world;
 }
 
+// PE 0 writes data and then a pair of numbers, again and again; PE 1 gets the pair until it is the
+// last one. A pair is written and read as a whole, and what was there before it is seen behind it.
+struct Pair {
+  static constexpr std::uint32_t kLast = 3;
+
+  struct alignas(8) Numbers {
+    std::uint32_t first, second;
+  };
+
+  const Witness* witness;
+  Word* data;  // kLast + 1
+  Numbers* pair;
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      for (std::uint32_t i = 1; i <= kLast; ++i) {
+        pe.put_value(data + i, 7 + i, 0);
+        pe.fence();
+        witness->expect(pe.put_value(pair, Numbers{i, i}, 0).ok(), "the pair is put");
+      }
+      return;
+    }
+    for (std::uint32_t seen = 0; seen != kLast;) {
+      const Numbers got = pe.get_value(pair, 0);
+      witness->expect(got.first == got.second && got.first >= seen, "a pair comes as a whole");
+      if (got.first == seen) {
+        pe.machine().spin(Site::user);
+        continue;
+      }
+      seen = got.first;
+      witness->expect(pe.get_value(data + seen, 0) == 7 + seen, "what was put before it is seen");
+    }
+  }
+};
+
+WorldPointer direct_pair(const SubjectOptions& options) {
+  auto world = world_of("pair", options_for(options), kDirect);
+  auto* data = world->allocate<Word>("data", Pair::kLast + 1);
+  auto* pair = world->allocate<Pair::Numbers>("pair", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, Pair{world->witness(), data, pair});
+  return world;
+}
+
+// A block and, on other PEs, single threads meet: each knows afterwards what the others have put.
+struct UnlikeGroups {
+  static constexpr std::uint32_t kPes = 4;
+
+  const Witness* witness;
+  Word* words;  // kPes
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    if (pe.my_pe() == 0) {
+      auto block = pe.block();
+      meet(block);
+    } else {
+      meet(pe);
+    }
+  }
+
+ private:
+  template <class Group>
+  void meet(Group& group) const {
+    for (Word round = 1; round <= 2; ++round) {
+      const int next = (group.my_pe() + 1) % group.n_pes();
+      if (group.thread_index() == 0) group.put_value(words + group.my_pe(), round, next);
+      witness->expect(group.barrier_all().ok(), "the barrier succeeds");
+      const int before = (group.my_pe() + group.n_pes() - 1) % group.n_pes();
+      witness->expect(group.machine().load_weak(words + before) == round, "the word has come");
+      witness->expect(group.sync_all().ok(), "the sync succeeds");
+    }
+  }
+};
+
+WorldPointer unlike_groups(const SubjectOptions& options, Reached reached) {
+  WorldOptions shape = options_for(options);
+  shape.pes = UnlikeGroups::kPes;
+  auto world = world_of("unlike-groups", shape, reached);
+  auto* words = world->allocate<Word>("words", UnlikeGroups::kPes);
+  const UnlikeGroups kernel{world->witness(), words};
+  world->launch_on(0, {.blocks = 1, .threads = 4}, kernel);
+  for (std::uint32_t pe = 1; pe < UnlikeGroups::kPes; ++pe) {
+    world->launch_on(pe, {.blocks = 1, .threads = 1}, kernel);
+  }
+  return world;
+}
+
 constexpr ScenarioEntry kListed[] = {
+    {"direct-pair", "Pairs of numbers are put and got as a whole.", make<direct_pair>},
+    {"direct-unlike-groups", "A block of one PE meets single threads of three others.",
+     make<unlike_groups, kDirect>},
+    {"unlike-groups", "The same through the NIC.", make<unlike_groups, kNic>},
     {"direct-quiet", "Stores, quiet, and a store that tells of the first.", make<direct_quiet>},
     {"direct-quiet-get", "Two direct peers store, call quiet, and look for each other's word.",
      make<quiet_get, kDirect>},

@@ -255,7 +255,48 @@ WorldPointer scatter_rounds(const SubjectOptions& options) {
                      options);
 }
 
+// A warp puts as many elements at once as a deep queue takes in one post, until the queue has been
+// used more than once: their ready bits lie in several words.
+struct LongPosts {
+  static constexpr std::uint32_t kDepth = 512;
+  static constexpr std::uint32_t kElements = kDepth / 4;
+  static constexpr Word kPosts = 5;
+
+  const Witness* witness;
+  Word* source;  // kElements
+  Word* data;    // 2 * kElements
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto warp = pe.warp();
+    for (Word post = 0; post < kPosts; ++post) {
+      for (std::uint32_t i = pe.lane(); i < kElements; i += kWarpSize) {
+        pe.machine().store_weak(source + i, 1000 * post + i);
+      }
+      witness->expect(warp.iput(data, source, 2, 1, kElements, 1).ok(), "iput succeeds");
+    }
+  }
+};
+
+WorldPointer long_posts(const SubjectOptions& options) {
+  WorldOptions shape = options_for(options);
+  shape.depth = LongPosts::kDepth;
+  auto world = std::make_unique<World>("long-posts", shape);
+  auto* source = world->allocate<Word>("source", LongPosts::kElements);
+  auto* data = world->allocate<Word>("data", 2 * LongPosts::kElements);
+  world->launch_on(0, {.blocks = 1, .threads = kWarpSize},
+                   LongPosts{world->witness(), source, data});
+  world->check([=](After& after) {
+    for (std::uint32_t i = 0; i < LongPosts::kElements; ++i) {
+      after.expect(after.value(1, data + 2 * i) == 1000 * (LongPosts::kPosts - 1) + i,
+                   "the last post's elements are there");
+    }
+  });
+  return world;
+}
+
 constexpr ScenarioEntry kListed[] = {
+    {"long-posts", "A warp's posts of as many WQEs as a deep queue takes at once.",
+     make<long_posts>},
     {"border-values", "Values and bytes across borders of chunks are written and read.",
      make<border_values>},
     {"nics-border-values", "The same by the owner of a queue of the second NIC.",

@@ -52,7 +52,9 @@ class TalkPlayer {
     if (acts()) post_receives();
     for (const TalkStep& step : state_.talk.steps[me_]) {
       play(step);
-      if (acts()) look(state_.got + number_ * kRowBytes, step.got, "what was got is there");
+      if (!acts()) continue;
+      look(state_.got + number_ * kRowBytes, step.got, "what was got is there");
+      look(row(), step.own_row, "what was put to oneself is there");
     }
   }
 
@@ -89,6 +91,10 @@ class TalkPlayer {
     return (step.source == Source::own ? state_.own : draft(step)) + step.local;
   }
   std::uint8_t* row() const { return state_.inbox + me_ * kRowBytes; }
+  template <class T, class Byte>
+  static T* at(const TalkStep& step, Byte* byte) {
+    return step.nowhere ? nullptr : reinterpret_cast<T*>(byte);
+  }
 
   void play(const TalkStep& step) {
     if (is_scribe(step)) {
@@ -124,8 +130,8 @@ class TalkPlayer {
   void put(const TalkStep& step, Handle& on) {
     const auto pe = static_cast<int>(step.pe);
     with_element(step.element, [&]<class T>(T) {
-      auto* const remote = reinterpret_cast<T*>(row() + step.remote);
-      const auto* const local = reinterpret_cast<const T*>(source(step));
+      auto* const remote = at<T>(step, row() + step.remote);
+      const auto* const local = at<const T>(step, source(step));
       const std::ptrdiff_t there = step.remote_stride;
       const std::ptrdiff_t here = step.local_stride;
       const std::size_t count = step.count;
@@ -162,8 +168,8 @@ class TalkPlayer {
     const auto pe = static_cast<int>(step.pe);
     with_element(step.element, [&]<class T>(T) {
       const auto* const remote =
-          reinterpret_cast<const T*>((step.of_inbox ? row() : state_.own) + step.remote);
-      auto* const local = reinterpret_cast<T*>(state_.got + number_ * kRowBytes + step.local);
+          at<const T>(step, (step.of_inbox ? row() : state_.own) + step.remote);
+      auto* const local = at<T>(step, state_.got + number_ * kRowBytes + step.local);
       const std::ptrdiff_t there = step.remote_stride;
       const std::ptrdiff_t here = step.local_stride;
       const std::size_t count = step.count;
@@ -238,8 +244,8 @@ class TalkPlayer {
   void put_signal(const TalkStep& step, Handle& on, std::uint64_t* word, SignalOp op) {
     const auto pe = static_cast<int>(step.pe);
     with_element(step.element, [&]<class T>(T) {
-      auto* const remote = reinterpret_cast<T*>(row() + step.remote);
-      const auto* const local = reinterpret_cast<const T*>(source(step));
+      auto* const remote = at<T>(step, row() + step.remote);
+      const auto* const local = at<const T>(step, source(step));
       const std::size_t count = step.count;
       const std::uint64_t value = step.value;
       switch (step.ending) {
@@ -299,8 +305,8 @@ class TalkPlayer {
   void put_on_channel(const TalkStep& step) {
     const auto pe = static_cast<int>(step.pe);
     with_element(step.element, [&]<class T>(T) {
-      auto* const remote = reinterpret_cast<T*>(row() + step.remote);
-      const auto* const local = reinterpret_cast<const T*>(source(step));
+      auto* const remote = at<T>(step, row() + step.remote);
+      const auto* const local = at<const T>(step, source(step));
       if (step.ending == Ending::async) {
         return keep(channel_.put_async(remote, local, step.count, pe, batch_of(step)));
       }
@@ -313,8 +319,8 @@ class TalkPlayer {
     const auto pe = static_cast<int>(step.pe);
     const auto immediate = static_cast<std::uint32_t>(step.value);
     with_element(step.element, [&]<class T>(T) {
-      auto* const remote = reinterpret_cast<T*>(row() + step.remote);
-      const auto* const local = reinterpret_cast<const T*>(source(step));
+      auto* const remote = at<T>(step, row() + step.remote);
+      const auto* const local = at<const T>(step, source(step));
       const std::size_t count = step.count;
       switch (step.ending) {
         case Ending::blocking:
@@ -332,7 +338,7 @@ class TalkPlayer {
   void send(const TalkStep& step) {
     const auto pe = static_cast<int>(step.pe);
     with_element(step.element, [&]<class T>(T) {
-      const auto* const local = reinterpret_cast<const T*>(source(step));
+      const auto* const local = at<const T>(step, source(step));
       switch (step.ending) {
         case Ending::blocking:
           return succeeds(channel_.send(local, step.count, pe), "send succeeds");

@@ -233,11 +233,19 @@ class Talker {
     return true;
   }
 
+  // Whether a NIC has written what a thread would touch directly, or the other way round: that is
+  // ordered by what the PE tells that has the memory, and by nothing else.
+  bool is_of_other_path(const TalkStep& step, const Byte& byte) const {
+    const bool differ = (byte.way == TalkWay::channel) != is_on_channel(step);
+    return shape_.direct && byte.is_there && differ;
+  }
+
   // ---- Puts.
 
   bool may_write(const TalkStep& step) {
     return all_bytes(step, [&](std::uint32_t remote, std::uint32_t) {
       const Byte& byte = row_[step.pe][remote];
+      if (is_of_other_path(step, byte)) return false;
       const bool follows = byte.way == step.way && (byte.fenced || keeps_order(step.way));
       return !byte.told && !byte.is_read && (!byte.moves || follows);
     });
@@ -266,13 +274,20 @@ class Talker {
     return step.source == Source::own ? own_byte(me_ / shape_.players, local) : step.draft[local];
   }
 
+  // A call that moves nothing covers nothing.
+  void draw_nothing(TalkStep& step) {
+    if (step.count != 0) return;
+    step.draft.clear();
+    step.nowhere = random_.chance(Odds::of(1, 2));
+  }
+
   bool draw_put(TalkStep& step) {
     draw_form(step);
     draw_source(step);
     const std::uint32_t room = step.source == Source::own ? kRowBytes : kDraftBytes;
     const std::uint32_t size = size_of(step.element);
     step.count = random_.below(room / size / (step.form == Form::strided ? 2 : 1) + 1);
-    if (step.count == 0) step.draft.clear();  // a call that moves nothing covers nothing
+    draw_nothing(step);
     const Line remote = draw_line(step, kRowBytes, false);
     const Line local = draw_line(step, room, true);
     step.remote = remote.first;
@@ -309,6 +324,7 @@ class Talker {
     if (!step.of_inbox) return true;
     return all_bytes(step, [&](std::uint32_t remote, std::uint32_t) {
       const Byte& byte = row_[step.pe][remote];
+      if (is_of_other_path(step, byte)) return false;
       return !byte.moves || (byte.way == step.way && shape_.alone && !shape_.direct);
     });
   }
@@ -322,6 +338,7 @@ class Talker {
     step.of_inbox = random_.chance(Odds::of(1, 2));
     const std::uint32_t size = size_of(step.element);
     step.count = random_.below(kRowBytes / size / (step.form == Form::strided ? 2 : 1) + 1);
+    draw_nothing(step);
     const Line remote = draw_line(step, kRowBytes, true);
     const Line local = draw_line(step, kRowBytes, false);
     step.remote = remote.first;
@@ -407,6 +424,7 @@ class Talker {
     for (auto& way : drafts_) {
       if (way && is_done(*way)) way.reset();
     }
+    step.own_row = own_row_of(is_done);
     for (Pending& pending : tickets_) {
       if (!pending.is_open || !is_done(pending.step.way)) continue;
       coming_.insert(coming_.end(), pending.step.got.begin(), pending.step.got.end());
@@ -419,6 +437,18 @@ class Talker {
     comes_.assign(kRowBytes, false);
     counters_.assign(shape_.pes, {});
     for (auto& of_hearer : table_.pairs) of_hearer[me_].open = false;
+  }
+  // What has been put to the player's own PE by these ways.
+  template <class IsDone>
+  Expected own_row_of(const IsDone& is_done) const {
+    const std::uint32_t pe = me_ / shape_.players;
+    Expected bytes;
+    for (std::uint32_t i = 0; i < kRowBytes; ++i) {
+      const Byte& byte = row_[pe][i];
+      if (!byte.is_there || !is_done(byte.way)) continue;
+      bytes.emplace_back(i, table_.talk.memory[pe].inbox[me_ * kRowBytes + i]);
+    }
+    return bytes;
   }
   void add_quiet(TalkWay way) {
     TalkStep step;

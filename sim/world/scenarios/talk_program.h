@@ -102,8 +102,10 @@ struct TalkStep {
   Source source = Source::own;
   std::vector<std::uint8_t> draft;  // what is written to the source before
   bool of_inbox = false;            // a get reads the player's row there
+  bool nowhere = false;             // nothing moves, between null pointers
 
   Expected got;              // what has come to the player's `got` when the step is done
+  Expected own_row;          // what it has put to its own PE and now finds there
   std::uint32_t ticket = 0;  // of those that the player has: what `await` waits for
   bool by_test = false;      // by looking again and again
 
