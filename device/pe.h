@@ -20,8 +20,8 @@
 // word (1, 2, 4 or 8 bytes, aligned on both sides) and fetching atomics before all that the thread
 // reads later, a get of more only where fence or quiet follows it. A kernel that is to run on
 // either transport relies on no more. What quiet has completed through the NIC is visible to the PE
-// it went to, and through the NIC to all; who reaches that PE's memory directly must hear of it from
-// there. What follows is of the NIC.
+// it went to, and through the NIC to all; who reaches that PE's memory directly must hear of it
+// from there. What follows is of the NIC.
 //
 // Ordering. What a thread posts on one queue to one PE takes effect there in the order of the
 // calls, by whichever handles of that queue: a Pe, its warp() and block(), on_queue of its number.
