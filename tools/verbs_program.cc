@@ -7,10 +7,12 @@
 #include <cstring>
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <vector>
 
 #include "backends/softnic/uverbs/failures.h"
 #include "backends/softnic/uverbs/spec.h"
@@ -70,6 +72,23 @@ Result<std::string> make_folders(const uverbs::Spec& spec, const uverbs::Failure
   return uverbs::sysfs_folder(of_all);
 }
 
+// NICs that other hosts reach have one address each.
+Result<void> check_ports(const uverbs::Spec& spec, const uverbs::Failures& failures) {
+  if (spec.address.empty()) return {};
+  std::vector<std::optional<int>> pes{std::nullopt};
+  for (const int pe : failures.pes()) pes.emplace_back(pe);
+  for (const std::optional<int> pe : pes) {
+    const uverbs::Failures of_pe = failures.of_pe(pe);
+    for (int nic = 0; nic < spec.nics; ++nic) {
+      if (of_pe.of_nic(nic).ports == 1) continue;
+      return Error(Code::invalid_argument,
+                   "--fail ports=2: NICs that other hosts reach (--address) have one port each; "
+                   "leave out one of the two");
+    }
+  }
+  return {};
+}
+
 Result<uverbs::Failures> failures_of(const VerbsOptions& options) {
   std::string list;
   for (const std::string& one : options.fail) list += (list.empty() ? "" : ",") + one;
@@ -127,6 +146,7 @@ Result<Variables> verbs_variables(const VerbsOptions& options) {
   if (!library) return library.error();
   const Result<uverbs::Failures> failures = failures_of(options);
   if (!failures) return failures.error();
+  if (const Result<void> fit = check_ports(*spec, *failures); !fit) return fit.error();
   const Result<std::string> folder = make_folders(*spec, *failures);
   if (!folder) return folder.error();
   const char* const preloaded = std::getenv("LD_PRELOAD");

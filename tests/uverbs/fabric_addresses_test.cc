@@ -30,6 +30,7 @@ TEST(FabricAddresses, GidsOfNicsWithAnyIndexLeadToThePlaceOfTheQpn) {
     const Identity one(spec, nic);
     for (int index = 0; index < one.gids(); ++index) {
       EXPECT_EQ(addresses.endpoint_of(to_gid(one.gid(index))), kPlace) << nic << ": " << index;
+      EXPECT_EQ(addresses.endpoint_of(to_gid(one.gid(index, 2))), kPlace) << nic << ": " << index;
     }
   }
 }
@@ -38,7 +39,7 @@ TEST(FabricAddresses, NobodyHasOtherGids) {
   FabricAddresses addresses(*Spec::parse("link=roce"), 0);
   const Gid multicast = {0xff, 0x12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1};
   const Gid other_host = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 192, 168, 0, 1};
-  const Gid behind_the_last = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, kMostNics + 1};
+  const Gid behind_the_last = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 127, 0, 0, 33};
   for (const Gid& gid : {Gid{}, multicast, other_host, behind_the_last}) {
     EXPECT_FALSE(addresses.endpoint_of(to_gid(gid)));
   }
@@ -49,9 +50,9 @@ TEST(FabricAddresses, OnInfinibandTheLidIsEnough) {
   const Spec spec = *Spec::parse("link=ib");
   FabricAddresses addresses(spec, 0);
   EXPECT_EQ(addresses.endpoint_of(to_lid(1)), kPlace);
-  EXPECT_EQ(addresses.endpoint_of(to_lid(kMostNics)), kPlace);
+  EXPECT_EQ(addresses.endpoint_of(to_lid(2 * kMostNics)), kPlace) << "of a second port";
   EXPECT_FALSE(addresses.endpoint_of(to_lid(0)));
-  EXPECT_FALSE(addresses.endpoint_of(to_lid(kMostNics + 1)));
+  EXPECT_FALSE(addresses.endpoint_of(to_lid(2 * kMostNics + 1)));
   EXPECT_FALSE(addresses.endpoint_of(to_lid(0xc001))) << "of a multicast group";
   EXPECT_EQ(addresses.endpoint_of(to_gid(Identity(spec, 3).gid(0))), kPlace);
 }

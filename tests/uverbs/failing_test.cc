@@ -30,12 +30,12 @@ int begin(Device& device, bool with_devx) {
   return get_context(context, with_devx);
 }
 
-ib_uverbs_query_port_resp port_of(Device& device) {
+ib_uverbs_query_port_resp port_of(Device& device, std::uint8_t number = 1) {
   Context context(device);
   EXPECT_EQ(get_context(context), 0);
   ib_uverbs_query_port_resp_ex answer{};
   EXPECT_EQ(Call(UVERBS_OBJECT_DEVICE, UVERBS_METHOD_QUERY_PORT)
-                .in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, std::uint8_t{1})
+                .in(UVERBS_ATTR_QUERY_PORT_PORT_NUM, number)
                 .out(UVERBS_ATTR_QUERY_PORT_RESP, answer)
                 .make(context),
             0);

@@ -35,7 +35,8 @@ constexpr std::array kExamples = {Example{"node=absent", "node=gone"},
                                   Example{"locked=8M", "locked=8T"},
                                   Example{"qps=64", "qps=-1"},
                                   Example{"cqs=0", "cqs="},
-                                  Example{"port=init", "port=up"},
+                                  Example{"ports=2", "ports=3"},
+                                  Example{"port=init:2", "port=up"},
                                   Example{"gids=none", "gids=v2"},
                                   Example{"gids_move=3", "gids_move=now"},
                                   Example{"grh=required", "grh=1"},
@@ -101,10 +102,24 @@ TEST(Failures, WhoseItIsStandsBeforeTheName) {
 
 TEST(Failures, OneOfANicIsOfNoOther) {
   const Failures failures = *Failures::parse("mlx5_1/port=down,mtu=1024");
-  EXPECT_EQ(failures.of_nic(0).port_state, 4);
-  EXPECT_EQ(failures.of_nic(1).port_state, 1);
+  EXPECT_THAT(failures.of_nic(0).port_states, ElementsAre(4, 4));
+  EXPECT_THAT(failures.of_nic(1).port_states, ElementsAre(1, 1));
   EXPECT_EQ(failures.of_nic(0).mtu, 1024u);
   EXPECT_EQ(failures.of_nic(1).mtu, 1024u);
+}
+
+TEST(Failures, AStateIsOfAllPortsOrOfOne) {
+  const auto states = [](const char* text) { return Failures::parse(text)->of_nic(0).port_states; };
+  EXPECT_THAT(states("port=init"), ElementsAre(2, 2));
+  EXPECT_THAT(states("port=down:1"), ElementsAre(1, 4));
+  EXPECT_THAT(states("port=armed:2"), ElementsAre(4, 3));
+  EXPECT_THAT(states("port=armed:2,port=down:1"), ElementsAre(1, 3));
+  EXPECT_EQ(Failures::parse("ports=2")->of_nic(0).ports, 2u);
+  EXPECT_EQ(Failures::parse("mlx5_1/ports=2")->of_nic(0).ports, 1u);
+  for (const char* const text : {"port=down:0", "port=down:3", "port=down:", "port=:1", "port=up:1",
+                                 "ports=1", "ports=3", "ports="}) {
+    EXPECT_NE(refused(text), "taken") << text;
+  }
 }
 
 TEST(Failures, OneOfAPeIsOfNoOther) {

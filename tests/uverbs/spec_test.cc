@@ -1,5 +1,7 @@
 #include "backends/softnic/uverbs/spec.h"
 
+#include <set>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -97,6 +99,25 @@ TEST(UverbsIdentity, EthernetHasEachAddressTwice) {
   EXPECT_EQ(identity.gid_type(1), 2u);
   EXPECT_EQ(identity.gid_type(2), 1u);
   EXPECT_EQ(identity.gid_type(3), 2u);
+}
+
+TEST(UverbsIdentity, NoTwoPortsOfNicsHaveAnAddressInCommon) {
+  for (const char* const link : {"link=roce,nics=16", "link=ib,nics=16"}) {
+    std::set<std::uint16_t> lids;
+    std::set<Gid> gids;
+    Spec spec = *Spec::parse(link);
+    spec.failures = *Failures::parse("ports=2");
+    for (int nic = 0; nic < 16; ++nic) {
+      const Identity identity(spec, nic);
+      EXPECT_EQ(identity.ports(), 2u);
+      for (unsigned port = 1; port <= 2; ++port) {
+        EXPECT_TRUE(lids.insert(identity.lid(port)).second);
+        const int last = identity.gids() - 1;
+        EXPECT_TRUE(gids.insert(identity.gid(0, port)).second);
+        EXPECT_EQ(gids.insert(identity.gid(last, port)).second, last != 0);
+      }
+    }
+  }
 }
 
 TEST(UverbsIdentity, InfinibandHasOneAddress) {

@@ -60,6 +60,7 @@ TEST(Verbs, NamesWhatIsWrongAndTheRemedy) {
         {{"--faults", "drop=200%"}, "--faults: "},
         {{"--fail", "prot=down"}, "--fail: prot=down: there is no failure \"prot\", but node,"},
         {{"--fail", "port=down", "--fail", "qps=few"}, "--fail: qps=few: write qps=N"},
+        {{"--address", "127.0.0.1", "--fail", "pe1:ports=2"}, "--fail ports=2: NICs that other"},
         {{"--pcap", "/proc/nowhere"}, "--pcap: /proc/nowhere"},
         {{"--trace", "/proc/nowhere"}, "--trace: "}}) {
     std::vector<std::string> command = {"verbs"};
@@ -97,7 +98,7 @@ TEST(Verbs, FailuresOfAllListsAreHandedOn) {
 TEST(Verbs, FailuresThatThereAreAreListed) {
   const Outcome outcome = gdakit({"verbs", "--fail", "help"});
   EXPECT_EQ(outcome.status, 0);
-  EXPECT_THAT(outcome.output, AllOf(HasSubstr("  port=down|init|armed "),
+  EXPECT_THAT(outcome.output, AllOf(HasSubstr("  port=down|init|armed[:N] "),
                                     HasSubstr("the firmware refuses a command")));
 }
 

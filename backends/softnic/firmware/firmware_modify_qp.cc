@@ -59,6 +59,22 @@ Status Firmware::end_connection(QpNumber qpn, const QpModify& modify, Uid uid) {
   return {};
 }
 
+namespace {
+
+// The port by which it sends: the first one where no command with a path has named any.
+void keep_port(QpcView before, QpcView request, QpFields given, QpcWriter next) {
+  const auto port_of = [](const auto& context) {
+    return context.at(prm::Qpc::primary_address_path).get(prm::Ads::vhca_port_num);
+  };
+  const std::uint64_t known = std::max<std::uint64_t>(port_of(before), 1);
+  const bool is_named = port_of(request) != 0;
+  const bool is_read = given.has(QpField::path) || port_of(before) == 0;
+  next.at(prm::Qpc::primary_address_path)
+      .set(prm::Ads::vhca_port_num, is_named && is_read ? port_of(request) : known);
+}
+
+}  // namespace
+
 // Fields that have no bit of opt_param_mask are read where the transition requires them; those that
 // have one where it is set, or the transition requires them. Bits that a transition does not know
 // are refused by the engine.
@@ -84,10 +100,15 @@ Status Firmware::modify_qp(In in, Out) {
   const TransitionRow& row = *find_transition(service, *change.from, change.to);
   const prm::View<Modify> request(in);
   const auto mask = static_cast<std::uint32_t>(request.get(Modify::opt_param_mask));
+  const std::uint64_t port =
+      request.at(Modify::qpc).at(prm::Qpc::primary_address_path).get(prm::Ads::vhca_port_num);
+  if (port > identity_.ports) return refusal(CommandSyndrome::mailbox_port, 0, port);
   modify.given = row.required | optional_fields(mask);
   prm::Mailbox<prm::Qpc> next = known;
   copy_qpc(request.at(Modify::qpc), *modify.given, row.required.has(QpField::access) ? 0 : mask,
            QpcWriter(next.bytes()));
+  keep_port(QpcView(known.bytes()), request.at(Modify::qpc), *modify.given,
+            QpcWriter(next.bytes()));
   read_qpc(QpcView(next.bytes()), modify);
   // An initiator of DC finds its peers by itself.
   if (modify.given->has(QpField::path) && service != ServiceType::dc) {

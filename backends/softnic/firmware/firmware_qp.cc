@@ -122,6 +122,7 @@ Status Firmware::create_qp(In in, Out out) {
   join_counter_set(counters, *qp, uid);
   Made<prm::Qpc>& made = qps_[*qp];
   std::ranges::copy(context.bytes(), made.context.bytes().begin());
+  made.context.at(prm::Qpc::primary_address_path).set(prm::Ads::vhca_port_num, 0);
   made.umems = std::move(uses);
   prm::View<prm::CreateQpOut, std::uint8_t>(out).set(prm::CreateQpOut::qpn, *qp);
   return {};
@@ -153,10 +154,6 @@ Status Firmware::query_qp(In in, Out out) {
                          ? prm::kSqDraining
                          : static_cast<std::uint64_t>(info->state);
   context.set(Qpc::state, state);
-  // The one that there is, whether the command that it came with had a path or not.
-  constexpr std::uint64_t kPort = 1;
-  const bool has_port = info->state != QpState::reset;
-  context.at(Qpc::primary_address_path).set(prm::Ads::vhca_port_num, has_port ? kPort : 0);
   context.set(Qpc::next_send_psn, info->next_send_psn);
   context.set(Qpc::next_rcv_psn, info->next_receive_psn);
   context.set(Qpc::last_acked_psn, info->last_acked_psn);

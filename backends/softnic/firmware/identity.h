@@ -24,7 +24,8 @@ struct RoceAddress {
 
 struct FirmwareIdentity {
   int model = 7;         // ConnectX-6, 7 or 8
-  bool ethernet = true;  // the link layer of its port; InfiniBand otherwise
+  bool ethernet = true;  // the link layer of its ports; InfiniBand otherwise
+  unsigned ports = 1;    // by which queue pairs may send; what follows is of the first one
   // By index, as in the port's table of GIDs. Of Ethernet alone, and at most kRoceAddresses.
   std::vector<RoceAddress> addresses = {};
   std::uint64_t guid = 0;

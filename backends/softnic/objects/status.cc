@@ -265,7 +265,8 @@ constexpr std::array kRows = {
                 "there is no page {detail} of capabilities; ask for another one"},
     SyndromeRow{Sy::mailbox_function, St::bad_param,
                 "there is no other function {detail}; ask for the device's own"},
-    SyndromeRow{Sy::mailbox_port, St::bad_param, "there is no port {detail}; give 1, or 0"},
+    SyndromeRow{Sy::mailbox_port, St::bad_param,
+                "there is no port {detail} for this command; give 1, or 0"},
     SyndromeRow{
         Sy::mailbox_roce_address, St::bad_param,
         "the table of RoCE addresses has {object} entries, counted from 0; there is no {detail}"},

@@ -14,7 +14,7 @@ int create_ah(Context& context, Attributes& call) {
   Pd* const pd = context.handles().find<Pd>(request.pd_handle);
   const Identity& identity = context.device().identity();
   const bool ethernet = identity.link() == LinkLayer::ethernet;
-  if (pd == nullptr || request.attr.port_num != 1) return EINVAL;
+  if (pd == nullptr || !context.device().has_port(request.attr.port_num)) return EINVAL;
   if (ethernet && request.attr.is_global == 0) return EINVAL;
   if (request.attr.is_global != 0 && !context.device().gids().at(request.attr.grh.sgid_index))
     return EINVAL;

@@ -23,7 +23,7 @@ constexpr std::uint32_t kVendor = 0x02c9;  // as devices report it; the PCI vend
 
 std::uint64_t to_big_endian(std::uint64_t value) { return __builtin_bswap64(value); }
 
-mlx5_ib_alloc_ucontext_resp context_answer() {
+mlx5_ib_alloc_ucontext_resp context_answer(const Identity& identity) {
   mlx5_ib_alloc_ucontext_resp answer{};
   answer.qp_tab_size = 1 << 18;
   answer.bf_reg_size = 512;
@@ -34,7 +34,7 @@ mlx5_ib_alloc_ucontext_resp context_answer() {
   answer.max_send_wqebb = kMostWqes;
   answer.max_recv_wr = kMostWqes;
   answer.max_srq_recv_wr = kMostSrqWqes;
-  answer.num_ports = 1;
+  answer.num_ports = static_cast<std::uint8_t>(identity.ports());
   answer.response_length = sizeof answer;
   answer.cqe_version = 1;
   answer.cmds_supp_uhw = MLX5_USER_CMDS_SUPP_UHW_QUERY_DEVICE | MLX5_USER_CMDS_SUPP_UHW_CREATE_AH;
@@ -45,12 +45,12 @@ mlx5_ib_alloc_ucontext_resp context_answer() {
   return answer;
 }
 
-int answer_context(Attributes& call, std::uint16_t vectors, std::uint16_t support,
+int answer_context(Context& context, Attributes& call, std::uint16_t vectors, std::uint16_t support,
                    std::uint16_t driver) {
   const std::uint64_t core_support = 0;  // IB_UVERBS_CORE_SUPPORT_OPTIONAL_MR_ACCESS is not there
   if (const int error = call.write(vectors, kCompletionVectors)) return error;
   if (const int error = call.write(support, core_support)) return error;
-  return call.write(driver, context_answer());
+  return call.write(driver, context_answer(context.device().identity()));
 }
 
 ib_uverbs_query_device_resp device_answer(const Identity& identity) {
@@ -84,7 +84,7 @@ ib_uverbs_query_device_resp device_answer(const Identity& identity) {
   answer.max_srq_sge = kMostSrqSges;
   answer.max_pkeys = 128;
   answer.local_ca_ack_delay = 16;
-  answer.phys_port_cnt = 1;
+  answer.phys_port_cnt = static_cast<std::uint8_t>(identity.ports());
   return answer;
 }
 
@@ -112,32 +112,23 @@ int get_context(Context& context, Attributes& call) {
   if (context.begun()) return EINVAL;
   const bool with_devx = (request.flags & MLX5_IB_ALLOC_UCTX_DEVX) != 0;
   if (with_devx && context.device().failures().devx != 0) return context.device().failures().devx;
-  if (const int error = answer_context(call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
+  if (const int error = answer_context(context, call, UVERBS_ATTR_GET_CONTEXT_NUM_COMP_VECTORS,
                                        UVERBS_ATTR_GET_CONTEXT_CORE_SUPPORT, UVERBS_ATTR_UHW_OUT)) {
     return error;
   }
   return context.begin(with_devx);
 }
 
-int query_context(Context&, Attributes& call) {
-  return answer_context(call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
+int query_context(Context& context, Attributes& call) {
+  return answer_context(context, call, UVERBS_ATTR_QUERY_CONTEXT_NUM_COMP_VECTORS,
                         UVERBS_ATTR_QUERY_CONTEXT_CORE_SUPPORT,
                         MLX5_IB_ATTR_QUERY_CONTEXT_RESP_UCTX);
 }
 
-namespace {
-
-// Of a port that nothing goes through: one that is to fail is as it begins.
-std::uint8_t down_state(const NicFailures& failures) {
-  return failures.port_state == kStateActive ? kStateDown : failures.port_state;
-}
-
-}  // namespace
-
 int query_port(Context& context, Attributes& call) {
   std::uint8_t port = 0;
   if (const int error = call.read(UVERBS_ATTR_QUERY_PORT_PORT_NUM, port)) return error;
-  if (port != 1) return EINVAL;
+  if (!context.device().has_port(port)) return EINVAL;
   const Identity& identity = context.device().identity();
   const bool ethernet = identity.link() == LinkLayer::ethernet;
   ib_uverbs_query_port_resp_ex answer{};
@@ -147,11 +138,10 @@ int query_port(Context& context, Attributes& call) {
   basic.max_msg_sz = 1 << 30;
   basic.gid_tbl_len = kGidTable;
   basic.pkey_tbl_len = ethernet ? 1 : 128;
-  basic.lid = ethernet ? 0 : identity.lid();
+  basic.lid = ethernet ? 0 : identity.lid(port);
   basic.sm_lid = ethernet ? 0 : kSubnetManagerLid;
   const NicFailures& failures = context.device().failures();
-  const bool up = context.device().port().is_up();
-  basic.state = up ? kStateActive : down_state(failures);
+  basic.state = context.device().port_state(port);
   basic.max_mtu = 5;  // 4096 bytes
   basic.active_mtu = static_cast<std::uint8_t>(std::bit_width(context.device().mtu()) - 8);
   basic.max_vl_num = ethernet ? 0 : 4;
@@ -166,13 +156,13 @@ int query_port(Context& context, Attributes& call) {
 
 namespace {
 
-ib_uverbs_gid_entry gid_entry(Device& device, int index) {
+ib_uverbs_gid_entry gid_entry(Device& device, unsigned port, int index) {
   const Identity& identity = device.identity();
   ib_uverbs_gid_entry entry{};
-  const Gid gid = identity.gid(index);
+  const Gid gid = identity.gid(index, port);
   std::memcpy(entry.gid, gid.data(), gid.size());
   entry.gid_index = device.gids().slot_of(index);
-  entry.port_num = 1;
+  entry.port_num = port;
   entry.gid_type = identity.gid_type(index);
   if (identity.link() == LinkLayer::ethernet) {
     entry.netdev_ifindex = ::if_nametoindex(identity.interface().c_str());
@@ -190,11 +180,14 @@ int query_gid_table(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_TABLE_FLAGS, flags)) return error;
   if (flags != 0 || entry_size == 0) return EINVAL;
   const std::size_t room = call.length(UVERBS_ATTR_QUERY_GID_TABLE_RESP_ENTRIES);
-  const auto count = static_cast<std::uint64_t>(device.gids().count());
+  const auto of_a_port = static_cast<unsigned>(device.gids().count());
+  const std::uint64_t count = device.identity().ports() * of_a_port;
   if (room / entry_size < count) return EINVAL;
   std::vector<std::byte> entries(count * entry_size);
   for (std::uint64_t i = 0; i < count; ++i) {
-    const ib_uverbs_gid_entry entry = gid_entry(device, static_cast<int>(i));
+    const auto number = static_cast<unsigned>(i);
+    const ib_uverbs_gid_entry entry =
+        gid_entry(device, 1 + number / of_a_port, static_cast<int>(number % of_a_port));
     std::memcpy(entries.data() + i * entry_size, &entry,
                 std::min<std::size_t>(entry_size, sizeof entry));
   }
@@ -210,11 +203,11 @@ int query_gid_entry(Context& context, Attributes& call) {
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_PORT, port)) return error;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_GID_INDEX, index)) return error;
   if (const int error = call.read(UVERBS_ATTR_QUERY_GID_ENTRY_FLAGS, flags)) return error;
-  if (flags != 0 || port != 1 || index >= kGidTable) return EINVAL;
+  if (flags != 0 || !device.has_port(port) || index >= kGidTable) return EINVAL;
   const std::optional<int> found = device.gids().at(index);
   device.gids().was_read();
   if (!found) return ENODATA;
-  return call.write(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, gid_entry(device, *found));
+  return call.write(UVERBS_ATTR_QUERY_GID_ENTRY_RESP_ENTRY, gid_entry(device, port, *found));
 }
 
 int query_device(Context& context, Attributes& call) {

@@ -16,10 +16,10 @@ namespace {
 
 int check_values(Device& device, const ib_uverbs_modify_qp& request) {
   const std::uint32_t mask = request.attr_mask;
-  if ((mask & attr::kPort) != 0 && request.port_num != 1) return EINVAL;
+  if ((mask & attr::kPort) != 0 && !device.has_port(request.port_num)) return EINVAL;
   if ((mask & attr::kPkeyIndex) != 0 && request.pkey_index != 0) return EINVAL;
   if ((mask & attr::kPath) == 0) return 0;
-  if (request.dest.port_num != 1) return EINVAL;
+  if (!device.has_port(request.dest.port_num)) return EINVAL;
   if (device.identity().link() == LinkLayer::infiniband) return 0;
   const bool known_source = device.gids().at(request.dest.sgid_index).has_value();
   return request.dest.is_global != 0 && known_source ? 0 : EINVAL;

@@ -60,6 +60,7 @@ FirmwareIdentity firmware_identity(const Identity& identity, const Port& port, s
   constexpr std::uint32_t kHeaders = 104;
   FirmwareIdentity known{.model = identity.model().number,
                          .ethernet = identity.link() == LinkLayer::ethernet,
+                         .ports = identity.ports(),
                          .guid = identity.guid(),
                          .mtu = static_cast<std::uint16_t>(mtu + kHeaders),
                          .board = identity.model().board_id,
@@ -171,7 +172,11 @@ Result<void> Device::open_nic(Membership member) {
       Nic::open(options, std::move(dma), mads_.wrap(std::move(*wire)));
   if (!nic) return nic.error();
   nic_ = std::move(*nic);
-  if (failures().port_state != kStateActive) port_.set_up(*nic_, false);
+  for (unsigned port = 0; port < identity_.ports(); ++port) {
+    ports_up_[port] = failures().port_states[port] == kStateActive;
+  }
+  const bool any = std::ranges::any_of(ports_up_, [](const auto& up) { return up.load(); });
+  if (!any) port_.set_up(*nic_, false);
   return nic_->command([this](Engine& engine) {
     firmware_ =
         std::make_unique<Firmware>(engine, &addresses_, firmware_identity(identity_, port_, mtu_));
@@ -263,9 +268,17 @@ void Device::give_back_uid(Uid uid) {
 }
 
 void Device::set_port(bool up) {
-  if (port_.is_up() == up) return;
-  port_.set_up(*nic_, up);
-  events_->port_changes(up);
+  if (port_.is_up() != up) port_.set_up(*nic_, up);
+  for (unsigned port = 1; port <= identity_.ports(); ++port) {
+    if (ports_up_[port - 1].exchange(up) != up) events_->port_changes(port, up);
+  }
+}
+
+// One that is to fail is as it begins.
+std::uint8_t Device::port_state(unsigned port) const {
+  if (ports_up_[port - 1]) return kStateActive;
+  const std::uint8_t begins = failures().port_states[port - 1];
+  return begins == kStateActive ? kStateDown : begins;
 }
 
 void Device::renumber_gids() {

@@ -2,6 +2,7 @@
 // its events. All open files of the process share it.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <functional>
 #include <memory>
@@ -57,8 +58,11 @@ class Device {
   bool add_context();
   void remove_context() { --contexts_; }
   MadPort& mads() { return mads_; }
-  // The port goes up or down, and clients are told.
+  // All ports go up or down, and clients are told.
   void set_port(bool up);
+  // As port_attr.state, of the port with this number.
+  std::uint8_t port_state(unsigned port) const;
+  bool has_port(unsigned number) const { return number >= 1 && number <= identity_.ports(); }
   GidSlots& gids() { return gids_; }
   // They are elsewhere, and clients are told.
   void renumber_gids();
@@ -114,7 +118,8 @@ class Device {
   std::unique_ptr<DeviceMemory> memory_;
   XrcDomains xrc_domains_;
   XrcTargets xrc_targets_;
-  Port port_;
+  Port port_;  // all ports, which have one wire
+  std::array<std::atomic<bool>, kMostPorts> ports_up_ = {};
   GidSlots gids_{identity_};
   LockedMemory locked_{failures().locked_bytes};
   std::atomic<std::uint64_t> contexts_{0};

@@ -118,17 +118,17 @@ void EventBook::add_port_listener(const std::shared_ptr<EventPipe>& errors) {
   port_listeners_.push_back(errors);
 }
 
-void EventBook::port_changes(bool up) {
-  devx_.tell({EventKind::port_change, 1, static_cast<std::uint8_t>(up ? 4 : 1)});
-  tell_port_listeners(up ? kPortActive : kPortError);
+void EventBook::port_changes(unsigned port, bool up) {
+  devx_.tell({EventKind::port_change, port, static_cast<std::uint8_t>(up ? 4 : 1)});
+  tell_port_listeners(port, up ? kPortActive : kPortError);
 }
 
-void EventBook::gids_change() { tell_port_listeners(kGidChange); }
+void EventBook::gids_change() { tell_port_listeners(1, kGidChange); }
 
-void EventBook::tell_port_listeners(std::uint32_t event) {
+void EventBook::tell_port_listeners(unsigned port, std::uint32_t event) {
   const std::lock_guard lock(mutex_);
   forget_closed(port_listeners_);
-  const AsyncRecord record{1, event, 0};
+  const AsyncRecord record{port, event, 0};
   for (const auto& listener : port_listeners_) {
     if (const auto pipe = listener.lock()) pipe->put(&record);
   }

@@ -51,9 +51,9 @@ class EventBook final : public EventSink {
 
   // Who is told of the port, for as long as it lives.
   void add_port_listener(const std::shared_ptr<EventPipe>& errors);
-  // The port goes up or down.
-  void port_changes(bool up);
-  // The port's table of GIDs is another one.
+  // The port with this number goes up or down.
+  void port_changes(unsigned port, bool up);
+  // The first port's table of GIDs is another one.
   void gids_change();
 
  private:
@@ -66,7 +66,7 @@ class EventBook final : public EventSink {
   void add(Entries& to, std::uint32_t number, Listener listener);
   EventCounts remove(Entries& from, Entries::iterator at);
   EventCounts remove(Entries& from, std::uint32_t number);
-  void tell_port_listeners(std::uint32_t event);
+  void tell_port_listeners(unsigned port, std::uint32_t event);
   Entries& entries_of(EventKind kind);
   static void tell(Entry& entry, EventKind kind);
 

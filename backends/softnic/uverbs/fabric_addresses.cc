@@ -12,18 +12,21 @@ FabricAddresses::FabricAddresses(const Spec& spec, int index)
   const Identity own(spec, index);
   own_.gid = own.local_gid();
   if (link_ == LinkLayer::infiniband) own_.lid = own.lid();
-  for (int nic = 0; nic < kMostNics; ++nic) gids_.push_back(Identity(spec, nic).local_gid());
-  if (link_ == LinkLayer::infiniband) return;
-  const int with_address = spec.reached_at.empty() ? kMostNics : spec.nics;
-  for (int nic = 0; nic < with_address; ++nic) {
-    gids_.push_back(Identity(spec, nic).routable_gid());
+  const bool is_reached = !spec.reached_at.empty();
+  const int with_address = is_reached ? spec.nics : kMostNics;
+  for (unsigned port = 1; port <= kMostPorts; ++port) {
+    for (int nic = 0; nic < kMostNics; ++nic) gids_.push_back(Identity(spec, nic).local_gid(port));
+    if (link_ == LinkLayer::infiniband || (is_reached && port > 1)) continue;
+    for (int nic = 0; nic < with_address; ++nic) {
+      gids_.push_back(Identity(spec, nic).routable_gid(port));
+    }
   }
   if (own.reached_at() != nullptr) far_.emplace(own.reached_at()->port);
 }
 
 bool FabricAddresses::is_known(const AddressVector& address) const {
-  const bool has_lid =
-      link_ == LinkLayer::infiniband && address.lid >= 1 && address.lid <= kMostNics;
+  const bool has_lid = link_ == LinkLayer::infiniband && address.lid >= 1 &&
+                       address.lid <= unsigned{kMostNics} * kMostPorts;
   const bool by_qpn = link_ == LinkLayer::infiniband && address.by_qpn_alone;
   return has_lid || by_qpn || std::find(gids_.begin(), gids_.end(), address.gid) != gids_.end();
 }

@@ -1,10 +1,10 @@
 // How datagrams find their way on a fabric. Their QPN says the place (fabric.h); of their address
 // it matters only whether a NIC of a fabric has it:
 //
-//   GID   fe80::<GUID of a NIC>, on Ethernet also ::ffff:127.0.0.<1 + index of a NIC>, or what the
-//         fabric has instead of it where it has an address; other addresses of IP are then those of
-//         other hosts (far_hosts.h)
-//   LID   1 + index of a NIC, on InfiniBand alone
+//   GID   fe80::<GUID of a port>, on Ethernet also ::ffff:127.0.0.<1 + index of a NIC>, of second
+//         ports <17 + index>, or what the fabric has instead of it where it has an address; other
+//         addresses of IP are then those of other hosts (far_hosts.h)
+//   LID   1 + index of a NIC, of second ports 17 + index, on InfiniBand alone
 //
 // Which NIC of its process is at a place, no other process knows. So a datagram arrives though its
 // address is that of one NIC and its QPN another one's; and a receiver is told its own NIC's

@@ -1,5 +1,6 @@
 #include "backends/softnic/uverbs/failing_firmware.h"
 
+#include "backends/softnic/uverbs/limits.h"
 #include "core/format/prm/caps.h"
 #include "core/format/prm/command.h"
 #include "core/format/prm/qp.h"
@@ -15,6 +16,8 @@ using prm::Opcode;
 constexpr Refusal kTooMany{static_cast<std::uint8_t>(CommandStatus::lim_err), 0x19c6d6};
 constexpr Refusal kBadPath{static_cast<std::uint8_t>(CommandStatus::bad_param),
                            static_cast<std::uint32_t>(CommandSyndrome::modify_qp_path_mtu)};
+constexpr Refusal kDownPort{static_cast<std::uint8_t>(CommandStatus::bad_param),
+                            static_cast<std::uint32_t>(CommandSyndrome::mailbox_port)};
 constexpr Refusal kUnknown{static_cast<std::uint8_t>(CommandStatus::bad_op), 0};
 
 std::uint16_t opcode_of(std::span<const std::uint8_t> in) {
@@ -48,6 +51,18 @@ const Refusal* FailingFirmware::path_refusal_of(std::span<const std::uint8_t> in
   return lacks_grh ? &kBadPath : nullptr;
 }
 
+// Of a queue pair that is to send by a port that begins down, where another port is up: they have
+// one wire, so that its packets would not be lost.
+const Refusal* FailingFirmware::port_refusal_of(std::span<const std::uint8_t> in) const {
+  if (failures_.ports == 1 || in.size() < prm::Rst2initQpIn::kBytes) return nullptr;
+  const auto context = prm::View<prm::Rst2initQpIn>(in).at(prm::Rst2initQpIn::qpc);
+  const std::uint64_t named =
+      context.at(prm::Qpc::primary_address_path).get(prm::Ads::vhca_port_num);
+  const std::uint64_t port = named == 0 ? 1 : named;
+  const bool is_down = port <= failures_.ports && failures_.port_states[port - 1] != kStateActive;
+  return is_down ? &kDownPort : nullptr;
+}
+
 const Refusal* FailingFirmware::refusal_of(std::span<const std::uint8_t> in) const {
   const std::uint16_t opcode = opcode_of(in);
   const auto at = failures_.commands.find(opcode);
@@ -58,6 +73,7 @@ const Refusal* FailingFirmware::refusal_of(std::span<const std::uint8_t> in) con
   if (opcode == number(Opcode::create_cq) && failures_.cqs && cqs_ >= *failures_.cqs) {
     return &kTooMany;
   }
+  if (opcode == number(Opcode::rst2init_qp)) return port_refusal_of(in);
   if (opcode == number(Opcode::init2rtr_qp)) return path_refusal_of(in);
   return opcode == number(Opcode::create_dct) && !failures_.has_dc ? &kUnknown : nullptr;
 }
@@ -112,6 +128,7 @@ void FailingFirmware::deny(std::uint16_t page, std::span<std::uint8_t> capabilit
     if (atomics == AtomicsOf::none) caps.set(prm::CmdHcaCap::atomic, 0);
     if (!failures_.has_dc) caps.set(prm::CmdHcaCap::dct, 0);
     if (failures_.bonded) say_it_is_bonded(caps);
+    caps.set(prm::CmdHcaCap::num_ports, failures_.ports);
   }
 }
 

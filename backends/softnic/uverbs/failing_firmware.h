@@ -34,6 +34,7 @@ class FailingFirmware {
  private:
   const Refusal* refusal_of(std::span<const std::uint8_t> in) const;
   const Refusal* path_refusal_of(std::span<const std::uint8_t> in) const;
+  const Refusal* port_refusal_of(std::span<const std::uint8_t> in) const;
   void deny(std::uint16_t page, std::span<std::uint8_t> capability) const;
 
   const NicFailures& failures_;

@@ -102,10 +102,26 @@ bool set_dma(NicFailures& to, Text, Text value) {
   return to.no_dma;
 }
 
+bool set_ports(NicFailures& to, Text, Text value) {
+  to.ports = kMostPorts;
+  return value == "2";
+}
+
+// Of all ports, or of the one whose number is behind the word.
 bool set_port(NicFailures& to, Text, Text value) {
   using Row = std::pair<Text, std::uint8_t>;
-  return set_word<&NicFailures::port_state>(
-      to, value, std::array{Row{"down", 1}, Row{"init", 2}, Row{"armed", 3}});
+  constexpr std::array kStates = {Row{"down", 1}, Row{"init", 2}, Row{"armed", 3}};
+  const std::size_t colon = value.find(':');
+  const auto state = std::ranges::find(kStates, value.substr(0, colon), &Row::first);
+  if (state == kStates.end()) return false;
+  if (colon == Text::npos) {
+    to.port_states.fill(state->second);
+    return true;
+  }
+  const auto port = number_of<std::uint8_t>(value.substr(colon + 1));
+  if (!port || *port < 1 || *port > kMostPorts) return false;
+  to.port_states[*port - 1u] = state->second;
+  return true;
 }
 
 bool set_gids(NicFailures& to, Text, Text value) {
@@ -253,7 +269,12 @@ constexpr std::array kRows = {
     FailureRow{"qps", "N", "there are N queue pairs; beyond them CREATE_QP says 0x8/0x19c6d6",
                set_limit<&NicFailures::qps>},
     FailureRow{"cqs", "N", "there are N completion queues", set_limit<&NicFailures::cqs>},
-    FailureRow{"port", "down|init|armed", "the port is not active", set_port},
+    FailureRow{"ports", "2",
+               "the device has two ports, as one whose ports share a function; no failure: each is "
+               "a NIC of its own",
+               set_ports},
+    FailureRow{"port", "down|init|armed[:N]", "the port is not active; of two, port N alone",
+               set_port},
     FailureRow{"gids", "none|local|v1",
                "the table of GIDs is empty, link-local alone, of RoCE v1 alone", set_gids},
     FailureRow{"gids_move", "N", "GIDs that are not link-local move to other places after N reads",

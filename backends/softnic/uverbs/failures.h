@@ -9,6 +9,7 @@
 // The names, and what they take, are the rows of failure_rows().
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,6 +22,8 @@
 #include "core/base/result.h"
 
 namespace gdakit::softnic::uverbs {
+
+inline constexpr unsigned kMostPorts = 2;  // of a NIC
 
 enum class GidTable : std::uint8_t { whole, none, link_local, roce_v1 };
 enum class AtomicsOf : std::uint8_t { all, standard, swapped, none };
@@ -51,14 +54,15 @@ struct NicFailures {
   int dma_buf = 0;
   bool no_dma = false;  // of registered memory
   std::optional<std::uint64_t> locked_bytes;
-  std::uint8_t port_state = 4;  // as port_attr.state
+  unsigned ports = 1;
+  std::array<std::uint8_t, kMostPorts> port_states = {4, 4};  // each as port_attr.state
   GidTable gids = GidTable::whole;
   std::optional<std::uint64_t> gids_move;  // after so many reads
   bool needs_grh = false;
   std::uint32_t mtu = 4096;
   AtomicsOf atomics = AtomicsOf::all;
   bool has_dc = true;
-  bool bonded = false;  // its port is two ports together (LAG)
+  bool bonded = false;  // its port is two ports of a card together (LAG)
   int route = 0;
   std::optional<std::uint32_t> pci_speed, pci_width;
   std::string iommu = "identity";

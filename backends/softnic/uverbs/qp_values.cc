@@ -183,7 +183,7 @@ void describe_path(const ib_uverbs_query_qp_resp& known, prm::View<prm::Ads, std
   path.set(Ads::ack_timeout, known.timeout & 0x1f);
   path.set(Ads::sl, known.dest.sl & 0xf);
   path.set(Ads::rlid, known.dest.dlid);
-  path.set(Ads::vhca_port_num, 1);
+  path.set(Ads::vhca_port_num, known.port_num);
   path.set(Ads::grh, known.dest.is_global != 0 ? 1 : 0);
   if (known.dest.is_global == 0) return;
   path.set(Ads::src_addr_index, known.dest.sgid_index);

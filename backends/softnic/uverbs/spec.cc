@@ -127,23 +127,23 @@ std::uint64_t Identity::firmware_number() const {
   return std::uint64_t{major} << 32 | minor << 16 | sub;
 }
 
-Gid Identity::local_gid() const {
+Gid Identity::local_gid(unsigned port) const {
   Gid gid{};
   gid[0] = 0xfe;
   gid[1] = 0x80;
   for (unsigned byte = 0; byte < 8; ++byte) {
-    gid[8 + byte] = static_cast<std::uint8_t>(guid() >> (56 - 8 * byte));
+    gid[8 + byte] = static_cast<std::uint8_t>(guid(port) >> (56 - 8 * byte));
   }
   return gid;
 }
 
-Gid Identity::routable_gid() const {
-  if (link() == LinkLayer::infiniband) return local_gid();
+Gid Identity::routable_gid(unsigned port) const {
+  if (link() == LinkLayer::infiniband) return local_gid(port);
   if (reached_at() != nullptr) return gid_of(reached_at()->ip);
   Gid gid{};
   gid[10] = gid[11] = 0xff;
   gid[12] = 127;
-  gid[15] = static_cast<std::uint8_t>(1 + index_);
+  gid[15] = static_cast<std::uint8_t>(1 + number_of(port));
   return gid;
 }
 
@@ -154,9 +154,9 @@ int Identity::gids() const {
 }
 
 // Of RoCE v1 alone each address stands once.
-Gid Identity::gid(int index) const {
+Gid Identity::gid(int index, unsigned port) const {
   const int of_one = failures_.gids == GidTable::roce_v1 ? 1 : 2;
-  return index < of_one ? local_gid() : routable_gid();
+  return index < of_one ? local_gid(port) : routable_gid(port);
 }
 
 std::array<std::uint8_t, 6> Identity::mac() const {

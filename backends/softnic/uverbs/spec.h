@@ -70,8 +70,10 @@ class Identity {
   std::string pci_address() const;
   // As query_device says it: major[63:32] minor[31:16] sub[15:0].
   std::uint64_t firmware_number() const;
-  std::uint64_t guid() const { return 0x0c42a10300000001 + static_cast<unsigned>(index_); }
-  // Of its port of Ethernet: the GUID without its middle.
+  // Ports are numbered from 1 on; the first one's GUID is that of the device.
+  unsigned ports() const { return failures_.ports; }
+  std::uint64_t guid(unsigned port = 1) const { return 0x0c42a10300000001 + number_of(port); }
+  // Of the first port, of Ethernet: its GUID without its middle.
   std::array<std::uint8_t, 6> mac() const;
   // Where other hosts reach it; null where they do not.
   const UdpAddress* reached_at() const {
@@ -79,20 +81,28 @@ class Identity {
   }
   // That of the host which has its addresses.
   std::string interface() const;
-  std::uint16_t lid() const { return static_cast<std::uint16_t>(1 + index_); }
+  std::uint16_t lid(unsigned port = 1) const {
+    return static_cast<std::uint16_t>(1 + number_of(port));
+  }
 
   // fe80::/64 with the GUID as interface.
-  Gid local_gid() const;
-  // Of Ethernet the address at which other hosts reach it, or ::ffff:127.0.0.<1 + index>; of
-  // InfiniBand the other one.
-  Gid routable_gid() const;
-  // By the index of the port's table: of link layer Ethernet each address twice, RoCE v1 and v2.
+  Gid local_gid(unsigned port = 1) const;
+  // Of Ethernet the address at which other hosts reach it, or ::ffff:127.0.0.<1 + index>, of second
+  // ports <17 + index>; of InfiniBand the other one.
+  Gid routable_gid(unsigned port = 1) const;
+  // By the index of the port's table, which is as long for each port: of link layer Ethernet each
+  // address twice, RoCE v1 and v2.
   int gids() const;
-  Gid gid(int index) const;
+  Gid gid(int index, unsigned port = 1) const;
   // 0 InfiniBand, 1 RoCE v1, 2 RoCE v2, as ib_uverbs_gid_entry.
   std::uint32_t gid_type(int index) const;
 
  private:
+  // Behind the first ports of all NICs that there may be come the second ones.
+  unsigned number_of(unsigned port) const {
+    return static_cast<unsigned>(index_) + (port - 1) * unsigned{kMostNics};
+  }
+
   Spec spec_;
   int index_;
   NicFailures failures_;

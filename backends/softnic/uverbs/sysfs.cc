@@ -52,14 +52,15 @@ const char* state_text(std::uint8_t state) {
   return kStates.at(state);
 }
 
-void write_port(SysfsTree& tree, const fs::path& at, const Identity& identity) {
+void write_port(SysfsTree& tree, const fs::path& nic, const Identity& identity, unsigned port) {
+  const fs::path at = nic / "ports" / std::to_string(port);
   const bool ethernet = identity.link() == LinkLayer::ethernet;
-  const std::uint8_t state = identity.failures().port_state;
+  const std::uint8_t state = identity.failures().port_states[port - 1];
   tree.file(at / "state", state_text(state));
   tree.file(at / "phys_state", state == kStateDown ? "3: Disabled" : "5: LinkUp");
   tree.file(at / "link_layer", ethernet ? "Ethernet" : "InfiniBand");
   tree.file(at / "rate", identity.model().rate);
-  tree.file(at / "lid", hex(ethernet ? 0 : identity.lid()));
+  tree.file(at / "lid", hex(ethernet ? 0 : identity.lid(port)));
   tree.file(at / "sm_lid", ethernet ? "0x0" : "0x1");
   tree.file(at / "sm_sl", "0");
   tree.file(at / "lid_mask_count", "0");
@@ -67,12 +68,15 @@ void write_port(SysfsTree& tree, const fs::path& at, const Identity& identity) {
   tree.file(at / "pkeys/0", "0xffff");
   for (int i = 0; i < identity.gids(); ++i) {
     const std::string number = std::to_string(i);
-    tree.file(at / "gids" / number, gid_text(identity.gid(i)));
+    tree.file(at / "gids" / number, gid_text(identity.gid(i, port)));
     if (!ethernet) continue;
     const bool second = identity.gid_type(i) == 2;
     tree.file(at / "gid_attrs/types" / number, second ? "RoCE v2" : "IB/RoCE v1");
     tree.file(at / "gid_attrs/ndevs" / number, identity.interface());
   }
+  const std::string& traffic_class = identity.failures().traffic_class;
+  if (traffic_class.empty()) return;
+  tree.file(nic / "tc" / std::to_string(port) / "traffic_class", "Global tclass=" + traffic_class);
 }
 
 void write_verbs(SysfsTree& tree, const fs::path& pci, const Identity& identity) {
@@ -99,11 +103,7 @@ void write_nic(SysfsTree& tree, const Identity& identity) {
   tree.file(nic / "hca_type", identity.model().hca_type);
   tree.file(nic / "hw_rev", "0");
   tree.link(nic / "device", pci);
-  write_port(tree, nic / "ports/1", identity);
-  const std::string& traffic_class = identity.failures().traffic_class;
-  if (!traffic_class.empty()) {
-    tree.file(nic / "tc/1/traffic_class", "Global tclass=" + traffic_class);
-  }
+  for (unsigned port = 1; port <= identity.ports(); ++port) write_port(tree, nic, identity, port);
   if (identity.link() == LinkLayer::ethernet) {
     tree.file(pci / "net" / identity.interface() / "dev_port", "0");
   }
