@@ -45,7 +45,7 @@ Result<const DcReceives*> DcParts::receives(DoorbellPages& pages) {
 Result<void> DcParts::in_place() const {
   if (!target_ || target_->gid_index() == nic_.gid_index()) return {};
   return Error(Code::unavailable,
-               "port " + std::to_string(nic_.port()) + " of " + nic_.name() + ": its GID " +
+               "port " + std::to_string(nic_.port()) + " of " + nic_.device() + ": its GID " +
                    text_of(nic_.address().gid) + " has moved from index " +
                    std::to_string(target_->gid_index()) + " to " +
                    std::to_string(nic_.gid_index()) +

@@ -1,4 +1,5 @@
-// The RDMA NICs of this host: which of them gdakit could use, by which port, and why not the rest.
+// The RDMA NICs of this host: which of them gdakit could use, and why not the rest. Each port of a
+// device is a NIC of its own.
 //
 // They are known by their vendor and what they can do, never by their names, which distributions
 // change. Nothing here names a type of libibverbs: a build without its headers has the same
@@ -16,10 +17,12 @@
 
 namespace gdakit::mlx5 {
 
+// Of one port of a device, or of all of a device that is refused as a whole.
 struct DeviceReport {
-  std::string name;       // as libibverbs has it
-  std::uint8_t port = 0;  // the one to be used; 0: none can be
-  std::string sentence;   // of the port; or why the device is refused, and what to do about it
+  std::string name;        // of the device, as libibverbs has it
+  std::uint8_t port = 0;   // that can be used; 0: it cannot
+  std::string sentence;    // of the port; or why it is refused, and what to do about it
+  std::size_t device = 0;  // its place among those that libibverbs lists
   bool usable() const { return port != 0; }
 };
 
@@ -27,7 +30,7 @@ struct DeviceReport {
 bool built_in();
 
 // Errors (unavailable): no such headers in this build, libraries that are absent or unfit, no
-// device. A name of the list that no device has is not_found.
+// device. A name of the list that no device has, or a port that a device has not, is not_found.
 Result<std::vector<DeviceReport>> report_devices(const HcaList& list, const GidChoice& gid = {});
 
 // One of the NICs that a PE takes.

@@ -7,6 +7,7 @@
 #include <fstream>
 #include <system_error>
 #include <unistd.h>
+#include <utility>
 
 #include "backends/mlx5/atomics.h"
 #include "backends/mlx5/gids.h"
@@ -128,28 +129,47 @@ std::string port_text(const ibv_port_attr& port) {
   return "InfiniBand" + mtu + ", LID " + std::to_string(port.lid);
 }
 
-// The first port that can be used.
-void judge_ports(const Context& context, unsigned count, const HcaList& list, const GidChoice& gid,
-                 const std::string& left_out, DeviceReport& report) {
-  std::string reasons;
-  for (unsigned number = 1; number <= count; ++number) {
-    const auto port = static_cast<std::uint8_t>(number);
-    std::string why = "is " + left_out;
-    std::string text;
-    if (list.allows(report.name, port)) {
-      const Result<ibv_port_attr> attributes = context.port(port);
-      why = attributes ? why_unusable(*attributes) : attributes.error().message();
-      if (why.empty()) why = context.lack_of_gids(port, gid);
-      if (why.empty()) text = port_text(*attributes);
-    }
-    if (!text.empty()) {
-      report.port = port;
-      report.sentence = "port " + std::to_string(number) + ", " + text;
-      return;
-    }
-    reasons += (reasons.empty() ? "port " : "; port ") + std::to_string(number) + ' ' + why;
+// What the user allows.
+struct Allowed {
+  const HcaList& list;
+  const char* variable;  // that the list is from
+  const GidChoice& gid;
+  std::string left_out() const { return std::string("left out by ") + variable; }
+};
+
+DeviceReport judge_port(const Context& context, const std::string& name, std::uint8_t number,
+                        const Allowed& allowed) {
+  const std::string port = "port " + std::to_string(number);
+  const auto refused = [&](const std::string& why) {
+    return DeviceReport{name, 0, port + ' ' + why};
+  };
+  if (!allowed.list.allows(name, number)) return refused("is " + allowed.left_out());
+  const Result<ibv_port_attr> attributes = context.port(number);
+  if (!attributes) return refused(attributes.error().message());
+  std::string why = why_unusable(*attributes);
+  if (why.empty()) why = context.lack_of_gids(number, allowed.gid);
+  if (!why.empty()) return refused(why);
+  return {name, number, port + ", " + port_text(*attributes)};
+}
+
+Result<std::vector<DeviceReport>> judge_ports(const Context& context, const std::string& name,
+                                              unsigned count, const Allowed& allowed) {
+  if (count == 0) {
+    return std::vector{DeviceReport{name, 0, "it has no port, as ibv_query_device tells"}};
   }
-  report.sentence = reasons.empty() ? "it has no port, as ibv_query_device tells" : reasons;
+  for (const unsigned number : allowed.list.ports_of(name)) {
+    if (number <= count) continue;
+    return Error(Code::not_found,
+                 allowed.variable + (" names port " + std::to_string(number)) + " of " + name +
+                     ", which has " + std::to_string(count) + (count == 1 ? " port" : " ports") +
+                     "; from ConnectX-4 on most ports are devices of their own, and `ibv_devices` "
+                     "lists these");
+  }
+  std::vector<DeviceReport> reports;
+  for (unsigned number = 1; number <= count; ++number) {
+    reports.push_back(judge_port(context, name, static_cast<std::uint8_t>(number), allowed));
+  }
+  return reports;
 }
 
 }  // namespace
@@ -163,38 +183,32 @@ bool may_be_used(const HcaList& list, const std::string& name) {
 
 std::string firmware_of(const ibv_device_attr& attributes) { return text_in(attributes.fw_ver); }
 
-DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
-                          const GidChoice& gid, const char* variable) {
-  const std::string left_out = std::string("left out by ") + variable;
-  DeviceReport report{name_of(libraries, device), 0, {}};
-  if (report.name.empty()) {
-    report.sentence = "ibv_get_device_name gives no name";
-    return report;
-  }
+Result<std::vector<DeviceReport>> judge_device(const Libraries& libraries, ibv_device* device,
+                                               const HcaList& list, const GidChoice& gid,
+                                               const char* variable) {
+  const std::string name = name_of(libraries, device);
+  const auto refused = [&](std::string why) {
+    return std::vector{DeviceReport{name, 0, std::move(why)}};
+  };
+  if (name.empty()) return refused("ibv_get_device_name gives no name");
   if (!libraries.is_supported(device)) {
-    report.sentence = "no ConnectX (vendor " + vendor_of(*device) +
-                      "): gdakit's GPU threads post to ConnectX NICs alone";
-    return report;
+    return refused("no ConnectX (vendor " + vendor_of(*device) +
+                   "): gdakit's GPU threads post to ConnectX NICs alone");
   }
-  if (!may_be_used(list, report.name)) {
-    report.sentence = left_out;
-    return report;
-  }
+  const Allowed allowed{list, variable, gid};
+  if (!may_be_used(list, name)) return refused(allowed.left_out());
   const Context context(libraries, device);
-  if (!context.is_open()) {
-    report.sentence = refused_opening(*device, context.error());
-    return report;
-  }
+  if (!context.is_open()) return refused(refused_opening(*device, context.error()));
   const Result<ibv_device_attr> attributes = context.attributes();
-  if (!attributes) {
-    report.sentence = attributes.error().message();
-    return report;
+  if (!attributes) return refused(attributes.error().message());
+  if (std::string lack = context.lack_of_atomics(); !lack.empty()) return refused(std::move(lack));
+  Result<std::vector<DeviceReport>> reports =
+      judge_ports(context, name, attributes->phys_port_cnt, allowed);
+  if (!reports) return reports;
+  for (DeviceReport& report : *reports) {
+    if (report.usable()) report.sentence += ", firmware " + firmware_of(*attributes);
   }
-  report.sentence = context.lack_of_atomics();
-  if (!report.sentence.empty()) return report;
-  judge_ports(context, attributes->phys_port_cnt, list, gid, left_out, report);
-  if (report.usable()) report.sentence += ", firmware " + firmware_of(*attributes);
-  return report;
+  return reports;
 }
 
 namespace {
@@ -229,9 +243,15 @@ Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const
                                                 const GidChoice& gid) {
   std::vector<DeviceReport> reports;
   std::vector<std::string> names;
-  for (ibv_device* const device : present.devices()) {
-    reports.push_back(judge_device(present.libraries(), device, list, gid));
-    names.push_back(reports.back().name);
+  for (std::size_t device = 0; device < present.devices().size(); ++device) {
+    Result<std::vector<DeviceReport>> ports =
+        judge_device(present.libraries(), present.devices()[device], list, gid);
+    if (!ports) return ports.error();
+    names.push_back(ports->front().name);
+    for (DeviceReport& report : *ports) {
+      report.device = device;
+      reports.push_back(std::move(report));
+    }
   }
   if (names.empty()) return none_listed();
   const std::vector<std::string> unknown = list.unknown(names);

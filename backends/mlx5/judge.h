@@ -1,4 +1,4 @@
-// Judges devices of libibverbs: whether gdakit can use them, and by which port.
+// Judges devices of libibverbs: which of their ports gdakit can use.
 #pragma once
 
 #include "backends/mlx5/device_list.h"
@@ -7,14 +7,17 @@
 
 namespace gdakit::mlx5 {
 
-// Each device of the list, in its order, and whether it has a port with a GID that is allowed.
-// Errors: there is none (unavailable); a name that no device has (not_found).
+// Each port of each device of the list, in their order, and whether it can be used, with a GID that
+// is allowed. Errors: there is no device (unavailable); a name that no device has, or a port that a
+// device has not (not_found).
 Result<std::vector<DeviceReport>> judge_devices(const DeviceList& present, const HcaList& list,
                                                 const GidChoice& gid = {});
 
-// `variable` is where the list is from.
-DeviceReport judge_device(const Libraries& libraries, ibv_device* device, const HcaList& list,
-                          const GidChoice& gid = {}, const char* variable = "GDAKIT_HCA_LIST");
+// Of one device: at least one report. `variable` is where the list is from. Errors (not_found): the
+// list names a port that the device has not.
+Result<std::vector<DeviceReport>> judge_device(const Libraries& libraries, ibv_device* device,
+                                               const HcaList& list, const GidChoice& gid = {},
+                                               const char* variable = "GDAKIT_HCA_LIST");
 
 // Whether the list allows one of the NIC's ports.
 bool may_be_used(const HcaList& list, const std::string& name);

@@ -25,6 +25,12 @@ Error too_few(const std::vector<DeviceReport>& reports, std::size_t usable, std:
                                       (reasons.empty() ? "" : ". Those that cannot" + reasons));
 }
 
+std::string reasons_of(const std::vector<DeviceReport>& ports) {
+  std::string reasons;
+  for (const DeviceReport& port : ports) reasons += (reasons.empty() ? "" : "; ") + port.sentence;
+  return reasons;
+}
+
 // What the map says must be; that another NIC is near is no comfort.
 Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish,
                               const HcaList& entry) {
@@ -35,10 +41,12 @@ Result<ChosenNic> take_mapped(const DeviceList& present, const NicWish& wish,
     const std::string name = name_of(present.libraries(), device);
     names += (names.empty() ? "" : ", ") + name;
     if (!entry.unknown({name}).empty()) continue;
-    const DeviceReport report =
+    const Result<std::vector<DeviceReport>> ports =
         judge_device(present.libraries(), device, entry, wish.gid, "GDAKIT_HCA_MAP");
-    if (report.usable()) return ChosenNic{device, report, "by GDAKIT_HCA_MAP"};
-    return Error(Code::unavailable, who + ", which cannot be used: " + report.sentence);
+    if (!ports) return ports.error();
+    const auto usable = std::ranges::find_if(*ports, &DeviceReport::usable);
+    if (usable != ports->end()) return ChosenNic{device, *usable, "by GDAKIT_HCA_MAP"};
+    return Error(Code::unavailable, who + ", which cannot be used: " + reasons_of(*ports));
   }
   return Error(Code::not_found, who + ", where this host has " + (names.empty() ? "none" : names));
 }
@@ -55,16 +63,29 @@ Result<std::vector<ChosenNic>> take_all_mapped(const DeviceList& present, const 
   return taken;
 }
 
-// Usable NICs that are as near to a GPU as each other, by their places in the list.
+// NICs that can be used: the first usable ports of all devices, then the second ones, and so on.
+// Ports of one device have one PCI link, so that those of different devices are taken first.
+std::vector<DeviceReport> usable_ones(const std::vector<DeviceReport>& reports) {
+  std::map<std::size_t, std::size_t> ports;  // so far, by device
+  std::multimap<std::size_t, DeviceReport> sorted;
+  for (const DeviceReport& report : reports) {
+    if (report.usable()) sorted.emplace(ports[report.device]++, report);
+  }
+  std::vector<DeviceReport> usable;
+  for (auto& [nth, report] : sorted) usable.push_back(std::move(report));
+  return usable;
+}
+
+// NICs that are as near to a GPU as each other, by their places in the list.
 using Places = std::vector<std::size_t>;
 using ByDistance = std::map<Distance, Places>;
 ByDistance sorted_by_distance(const std::string& gpu, const DeviceList& present,
-                              const std::vector<DeviceReport>& reports,
+                              const std::vector<DeviceReport>& nics,
                               const std::filesystem::path& system) {
   ByDistance sorted;
-  for (std::size_t i = 0; i < reports.size(); ++i) {
-    if (!reports[i].usable()) continue;
-    const auto folder = std::filesystem::path(text_in(present.devices()[i]->ibdev_path)) / "device";
+  for (std::size_t i = 0; i < nics.size(); ++i) {
+    const ibv_device* const device = present.devices()[nics[i].device];
+    const auto folder = std::filesystem::path(text_in(device->ibdev_path)) / "device";
     sorted[distance_between(folder, gpu, system)].push_back(i);
   }
   return sorted;
@@ -122,17 +143,17 @@ Result<std::vector<ChosenNic>> choose_nics(const DeviceList& present, const NicW
   if (!wish.map.empty()) return take_all_mapped(present, wish);
   const Result<std::vector<DeviceReport>> reports = judge_devices(present, wish.list, wish.gid);
   if (!reports) return reports.error();
-  const auto usable =
-      static_cast<std::size_t>(std::ranges::count_if(*reports, &DeviceReport::usable));
-  if (usable == 0 || usable < wish.count) return too_few(*reports, usable, wish.count);
+  const std::vector<DeviceReport> nics = usable_ones(*reports);
+  if (nics.empty() || nics.size() < wish.count) return too_few(*reports, nics.size(), wish.count);
   const auto sorted = [&](const std::string& gpu) {
-    return sorted_by_distance(gpu, present, *reports, wish.system);
+    return sorted_by_distance(gpu, present, nics, wish.system);
   };
-  std::vector<std::size_t> users(reports->size());
+  std::vector<std::size_t> users(nics.size());
   for (const std::string& gpu : wish.gpus_before) take(sorted(gpu), wish.count, users);
   std::vector<ChosenNic> chosen;
   for (const Taken& taken : take(sorted(wish.gpu), wish.count, users)) {
-    chosen.push_back({present.devices()[taken.nic], (*reports)[taken.nic],
+    const DeviceReport& nic = nics[taken.nic];
+    chosen.push_back({present.devices()[nic.device], nic,
                       reason(taken.distance, taken.place, taken.as_near, wish.gpu)});
   }
   return chosen;

@@ -1,5 +1,6 @@
-// Which of a host's NICs a PE takes: what the user's map says; else the nearest to its GPU, and of
-// those that are as near the ones that the fewest PEs of lower local ranks have taken.
+// Which of a host's NICs, each of which is a port of a device, a PE takes: what the user's map
+// says; else the nearest to its GPU, and of those that are as near the ones that the fewest PEs of
+// lower local ranks have taken, first ports before second ones.
 #pragma once
 
 #include <filesystem>

@@ -70,7 +70,7 @@ OpenNic::~OpenNic() {
 }
 
 Error OpenNic::failure(const std::string& call, int code) const {
-  return Error::from_errno(call + " on " + name_, code);
+  return Error::from_errno(call + " on " + name(), code);
 }
 
 Error OpenNic::no_memory(const std::string& call, std::uint64_t bytes, int code) const {
@@ -84,7 +84,7 @@ Error OpenNic::no_memory(const std::string& call, std::uint64_t bytes, int code)
 }
 
 Error OpenNic::wrong_answer(const std::string& call, const std::string& what) const {
-  return Error(Code::unavailable, call + " on " + name_ + " answered " + what);
+  return Error(Code::unavailable, call + " on " + name() + " answered " + what);
 }
 
 Result<void> OpenNic::check_number(const std::string& call, std::uint32_t number, int bits) const {
@@ -134,7 +134,7 @@ Result<void> OpenNic::open_device(ibv_device* device, const NicOptions& options)
 
 Result<void> OpenNic::find_address(const GidChoice& choice) {
   const Result<ibv_port_attr> port = query_port(context_, port_);
-  if (!port) return port.error().within(name_);
+  if (!port) return port.error().within(name());
   if (const std::string why = why_unusable(*port); !why.empty()) {
     return Error(Code::unavailable,
                  "ibv_query_port: port " + std::to_string(port_) + " of " + name_ + ' ' + why);
@@ -152,6 +152,7 @@ Result<void> OpenNic::find_address(const GidChoice& choice) {
                                                 " ports, where port " + std::to_string(port_) +
                                                 " is to be used");
   }
+  ports_ = device.phys_port_cnt;
   const int reads = std::clamp(std::min(device.max_qp_rd_atom, device.max_qp_init_rd_atom), 1,
                                1 << kLogMostReads);
   address_.log_reads = static_cast<std::uint8_t>(log2_floor(static_cast<std::uint64_t>(reads)));

@@ -1,5 +1,5 @@
-// A ConnectX that is open for a PE: its context, its protection domain, and what peers need to know
-// of its port.
+// A port of a ConnectX that is open for a PE: a context, a protection domain, and what peers need
+// to know of the port. Of a device with two ports each has all of it for itself.
 #pragma once
 
 #include <array>
@@ -81,7 +81,10 @@ class OpenNic {
   OpenNic& operator=(const OpenNic&) = delete;
 
   const Libraries& libraries() const { return libraries_; }
-  const std::string& name() const { return name_; }
+  // As GDAKIT_HCA_LIST names it: the device, and the port where that has several.
+  std::string name() const { return ports_ > 1 ? name_ + ':' + std::to_string(port_) : name_; }
+  // The device alone, as libibverbs has it.
+  const std::string& device() const { return name_; }
   ibv_context* context() const { return context_; }
   ibv_pd* pd() const { return pd_; }
   std::uint32_t pdn() const { return pdn_; }
@@ -160,13 +163,14 @@ class OpenNic {
   Result<void> check_answer(format::prm::Opcode opcode, std::span<const std::uint8_t> out) const;
 
   const Libraries& libraries_;
-  const std::string name_;
+  const std::string name_;  // of the device
   ibv_context* context_ = nullptr;
   ibv_pd* pd_ = nullptr;
   std::uint32_t pdn_ = 0;
   std::uint32_t eqn_ = 0;
   std::uint8_t port_ = 0;
-  ibv_gid_entry gid_{};  // that was chosen
+  std::uint8_t ports_ = 0;  // that the device has; 0: not known yet
+  ibv_gid_entry gid_{};     // that was chosen
   std::uint8_t service_level_ = 0;
   std::uint8_t traffic_class_ = 0;
   std::uint16_t pkey_index_ = 0;

@@ -103,7 +103,8 @@ class Provider final : public BackendProvider {
     const Log log(options.log, bootstrap.rank());
     for (const std::unique_ptr<OpenNic>& nic : *nics) {
       if (auto fits = check_emulated(options, *nic); !fits) return fits.error();
-      log.info("NIC " + nic->name() + ", port " + std::to_string(nic->port()) + ": " + nic->why());
+      log.info("NIC " + nic->device() + ", port " + std::to_string(nic->port()) + ": " +
+               nic->why());
     }
     auto backends = make_backends(std::move(*nics), options, bootstrap, memory);
     if (!backends) return backends.error();

@@ -63,9 +63,20 @@ std::vector<std::string> HcaList::unknown(const std::vector<std::string>& presen
   return names;
 }
 
-bool HcaList::shares_a_name(const HcaList& other) const {
+std::vector<std::uint8_t> HcaList::ports_of(std::string_view name) const {
+  std::vector<std::uint8_t> ports;
+  if (excludes_) return ports;
+  for (const Entry& entry : entries_) {
+    if (entry.name == name && entry.port) ports.push_back(*entry.port);
+  }
+  return ports;
+}
+
+bool HcaList::shares_a_port(const HcaList& other) const {
   return std::ranges::any_of(entries_, [&](const Entry& mine) {
-    return std::ranges::find(other.entries_, mine.name, &Entry::name) != other.entries_.end();
+    return std::ranges::any_of(other.entries_, [&](const Entry& its) {
+      return its.name == mine.name && (!its.port || !mine.port || *its.port == *mine.port);
+    });
   });
 }
 
@@ -108,9 +119,10 @@ std::string HcaMap::misfit(std::size_t nics_per_pe) const {
     }
     for (auto nic = entry.begin(); nic != entry.end(); ++nic) {
       if (std::any_of(entry.begin(), nic,
-                      [&](const HcaList& other) { return other.shares_a_name(*nic); })) {
+                      [&](const HcaList& other) { return other.shares_a_port(*nic); })) {
         return what + nic->text() +
-               " a second time; give a PE different NICs, or lower GDAKIT_NICS_PER_PE";
+               " a second time; give a PE different NICs, or different ports of one "
+               "(mlx5_0:1+mlx5_0:2), or lower GDAKIT_NICS_PER_PE";
       }
     }
   }

@@ -22,8 +22,11 @@ class HcaList {
   bool allows(std::string_view name, std::uint8_t port) const;
   // Those of the names that it asks for that are not among `present`.
   std::vector<std::string> unknown(const std::vector<std::string>& present) const;
-  // Whether both name one device at least that is the same.
-  bool shares_a_name(const HcaList& other) const;
+  // The ports of the device that it asks for by their numbers.
+  std::vector<std::uint8_t> ports_of(std::string_view name) const;
+  // Whether both name one port at least that is the same; a device without a port stands for all of
+  // its ports.
+  bool shares_a_port(const HcaList& other) const;
   // As parse() takes it.
   std::string text() const;
 
@@ -42,6 +45,7 @@ class HcaList {
 //
 //   mlx5_0,mlx5_3:1               one each
 //   mlx5_0+mlx5_1,mlx5_2+mlx5_3   two each (GDAKIT_NICS_PER_PE=2)
+//   mlx5_0:1+mlx5_0:2             two ports of one device
 class HcaMap {
  public:
   // Nothing if the text is not such a list.

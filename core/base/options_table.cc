@@ -131,8 +131,8 @@ constexpr OptionRow kTable[] = {
     {"GDAKIT_HCA_LIST", "text", "",
      "names of RDMA devices separated by commas, each with or without :port; ^ in front for all "
      "but these",
-     "The RDMA NICs that may be used: mlx5_0,mlx5_3:1 or ^mlx5_1; if not set, all. ibv_devices "
-     "prints their names.",
+     "The RDMA NICs that may be used: mlx5_0,mlx5_3:1 or ^mlx5_1; if not set, all. Each port of a "
+     "device is a NIC of its own. ibv_devices prints their names.",
      false, parse_list<&Options::hca_list, HcaList>, plain_text<&Options::hca_list>},
     {"GDAKIT_HCA_MAP", "text", "",
      "names of RDMA devices separated by commas, those of one PE by +; each with or without :port",

@@ -53,10 +53,21 @@ TEST(HcaList, IsWrittenAsItIsRead) {
   }
 }
 
-TEST(HcaList, SharesANameWithAListOfTheSameDevice) {
-  EXPECT_TRUE(list_of("mlx5_0:1").shares_a_name(list_of("mlx5_3,mlx5_0:2")));
-  EXPECT_FALSE(list_of("mlx5_0").shares_a_name(list_of("mlx5_01")));
-  EXPECT_FALSE(list_of("mlx5_0").shares_a_name(HcaList()));
+TEST(HcaList, TellsThePortsThatItAsksForOfADevice) {
+  const HcaList list = list_of("mlx5_0:2,mlx5_1,mlx5_0:1");
+  EXPECT_THAT(list.ports_of("mlx5_0"), ElementsAre(2, 1));
+  EXPECT_THAT(list.ports_of("mlx5_1"), IsEmpty());
+  EXPECT_THAT(list.ports_of("mlx5_2"), IsEmpty());
+  EXPECT_THAT(list_of("^mlx5_0:2").ports_of("mlx5_0"), IsEmpty()) << "it asks for all others";
+}
+
+TEST(HcaList, SharesAPortWithAListOfTheSamePortOrOfAllPorts) {
+  EXPECT_TRUE(list_of("mlx5_0:2").shares_a_port(list_of("mlx5_3,mlx5_0:2")));
+  EXPECT_TRUE(list_of("mlx5_0:2").shares_a_port(list_of("mlx5_0")));
+  EXPECT_TRUE(list_of("mlx5_0").shares_a_port(list_of("mlx5_0:1")));
+  EXPECT_FALSE(list_of("mlx5_0:1").shares_a_port(list_of("mlx5_3,mlx5_0:2")));
+  EXPECT_FALSE(list_of("mlx5_0").shares_a_port(list_of("mlx5_01")));
+  EXPECT_FALSE(list_of("mlx5_0").shares_a_port(HcaList()));
 }
 
 HcaMap map_of(const char* text) { return HcaMap::parse(text).value(); }
@@ -108,6 +119,7 @@ TEST(HcaMap, FitsWhereEachEntryHasAsManyNicsAsAPe) {
   EXPECT_EQ(map_of("a,b:1").misfit(1), "");
   EXPECT_EQ(map_of("a+b,c+d").misfit(2), "");
   EXPECT_EQ(map_of("a+b,c+d,a+b").misfit(2), "");
+  EXPECT_EQ(map_of("a:1+a:2,a:2+b").misfit(2), "") << "each port is a NIC";
 }
 
 TEST(HcaMap, ThatDoesNotFitNamesTheEntry) {
@@ -120,9 +132,11 @@ TEST(HcaMap, ThatDoesNotFitNamesTheEntry) {
 }
 
 TEST(HcaMap, ThatGivesAPeOneNicTwiceNamesIt) {
-  EXPECT_EQ(map_of("a+b,c:1+c:2").misfit(2),
-            "GDAKIT_HCA_MAP: its entry c:1+c:2 names c:2 a second time; give a PE different NICs, "
-            "or lower GDAKIT_NICS_PER_PE");
+  EXPECT_EQ(map_of("a+b,c:2+c:2").misfit(2),
+            "GDAKIT_HCA_MAP: its entry c:2+c:2 names c:2 a second time; give a PE different NICs, "
+            "or different ports of one (mlx5_0:1+mlx5_0:2), or lower GDAKIT_NICS_PER_PE");
+  EXPECT_THAT(map_of("c+c:2").misfit(2), HasSubstr("names c:2 a second time"));
+  EXPECT_THAT(map_of("c:2+c").misfit(2), HasSubstr("names c a second time"));
 }
 
 }  // namespace

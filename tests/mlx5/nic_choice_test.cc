@@ -92,7 +92,7 @@ class NicChoiceTest : public PciTree {
   }
   ~NicChoiceTest() override { EXPECT_THAT(played().held(), testing::IsEmpty()); }
 
-  // Their names, joined by +, or the error.
+  // Their names, joined by +, each with the port if that is not the first; or the error.
   std::string chosen(const NicWish& wish) {
     const Result<DeviceList> present = DeviceList::get(played_libraries());
     const Result<std::vector<ChosenNic>> nics = choose_nics(*present, wish);
@@ -102,6 +102,7 @@ class NicChoiceTest : public PciTree {
     for (const ChosenNic& nic : *nics) {
       EXPECT_FALSE(nic.why.empty());
       names += (names.empty() ? "" : "+") + nic.report.name;
+      if (nic.report.port != 1) names += ':' + std::to_string(nic.report.port);
     }
     return names;
   }
@@ -149,7 +150,7 @@ TEST_F(NicChoiceTest, AMapWhoseNicCannotBeTakenIsNamed) {
   EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("mlx5_0"),
                                   HasSubstr("rocep1s0, rocep2s0, rocep3s0")));
   wish.map = HcaMap::parse("rocep1s0:2").value();
-  EXPECT_THAT(chosen(wish), HasSubstr("port 1 is left out by GDAKIT_HCA_MAP"));
+  EXPECT_THAT(chosen(wish), HasSubstr("GDAKIT_HCA_MAP names port 2 of rocep1s0, which has 1 port"));
   wish.map = HcaMap::parse("rocep1s0").value();
   played().ports = {port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET)};
   EXPECT_THAT(chosen(wish), AllOf(HasSubstr("GDAKIT_HCA_MAP"), HasSubstr("DOWN")));
@@ -279,6 +280,83 @@ TEST_F(NicChoiceTest, TooFewUsableNicsAreCountedWithTheReasonsOfOthers) {
             "GDAKIT_NICS_PER_PE. Those that cannot: rocep2s0: left out by GDAKIT_HCA_LIST");
   wish.count = 2;
   EXPECT_EQ(chosen(wish), "rocep1s0+rocep3s0");
+}
+
+// Devices with two ports.
+class TwoPortChoice : public NicChoiceTest {
+ protected:
+  TwoPortChoice() {
+    played().devices = 2;
+    played().ports.push_back(played().ports.front());
+  }
+};
+
+TEST_F(TwoPortChoice, ADevicesPortsAreNicsThatPesTakeInTurn) {
+  played().devices = 1;
+  EXPECT_EQ(chosen(of(0)), "rocep1s0");
+  EXPECT_EQ(chosen(of(1)), "rocep1s0:2");
+  EXPECT_EQ(chosen(of(2)), "rocep1s0");
+  EXPECT_EQ(chosen(of(1, 2)), "rocep1s0+rocep1s0:2");
+  EXPECT_THAT(whys(of(1)), testing::ElementsAre("number 2 of 2 that are as near"));
+  EXPECT_EQ(chosen(of(0, 3)),
+            "GDAKIT_NICS_PER_PE=3, where 2 of this host's 2 RDMA NICs can be used; lower "
+            "GDAKIT_NICS_PER_PE");
+}
+
+TEST_F(TwoPortChoice, FirstPortsAreTakenBeforeSecondOnes) {
+  EXPECT_EQ(chosen(of(0)), "rocep1s0");
+  EXPECT_EQ(chosen(of(1)), "rocep2s0");
+  EXPECT_EQ(chosen(of(2)), "rocep1s0:2");
+  EXPECT_EQ(chosen(of(3)), "rocep2s0:2");
+  EXPECT_EQ(chosen(of(0, 2)), "rocep1s0+rocep2s0");
+  EXPECT_EQ(chosen(of(1, 2)), "rocep1s0:2+rocep2s0:2");
+  EXPECT_EQ(chosen(of(0, 4)), "rocep1s0+rocep2s0+rocep1s0:2+rocep2s0:2");
+}
+
+TEST_F(TwoPortChoice, ANearDevicesSecondPortIsTakenBeforeAFartherDevicesFirst) {
+  played().folders = {add_nic("a", "pci0000:00/0000:00:01.0/0000:01:00.0", 0),
+                      add_nic("b", "pci0000:c0/0000:c0:01.0/0000:c1:00.0/0000:c4:00.0", 1)};
+  EXPECT_EQ(chosen({.count = 2, .gpu = kGpu, .system = root_}), "rocep2s0+rocep2s0:2");
+  EXPECT_EQ(chosen({.count = 3, .gpu = kGpu, .system = root_}), "rocep2s0+rocep2s0:2+rocep1s0");
+}
+
+TEST_F(TwoPortChoice, TheListLeavesOutPorts) {
+  NicWish wish = of(0, 2);
+  wish.list = HcaList::parse("rocep1s0:1,rocep1s0:2").value();
+  EXPECT_EQ(chosen(wish), "rocep1s0+rocep1s0:2");
+  wish.list = HcaList::parse("^rocep1s0:1").value();
+  EXPECT_EQ(chosen(wish), "rocep1s0:2+rocep2s0");
+  wish = of(0);
+  wish.list = HcaList::parse("rocep2s0:2").value();
+  EXPECT_EQ(chosen(wish), "rocep2s0:2");
+  wish.list = HcaList::parse("rocep2s0:3").value();
+  EXPECT_THAT(chosen(wish), HasSubstr("names port 3 of rocep2s0, which has 2 ports"));
+}
+
+TEST_F(TwoPortChoice, APortThatIsDownIsPassedBy) {
+  played().ports[0] = port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET);
+  EXPECT_EQ(chosen(of(0)), "rocep1s0:2");
+  EXPECT_EQ(chosen(of(1)), "rocep2s0:2");
+  EXPECT_THAT(chosen(of(0, 3)), AllOf(HasSubstr("where 2 of this host's 4 RDMA NICs"),
+                                      HasSubstr("Those that cannot: rocep1s0: port 1 is DOWN"),
+                                      HasSubstr("; rocep2s0: port 1 is DOWN")));
+}
+
+TEST_F(TwoPortChoice, TheMapNamesPorts) {
+  NicWish wish = of(0, 2);
+  wish.map = HcaMap::parse("rocep1s0:2+rocep1s0:1").value();
+  EXPECT_EQ(chosen(wish), "rocep1s0:2+rocep1s0");
+  wish.map = HcaMap::parse("rocep1s0+rocep1s0:2").value();
+  EXPECT_EQ(chosen(wish), wish.map.misfit(2)) << "which may be one port";
+  wish = of(0);
+  wish.map = HcaMap::parse("rocep2s0").value();
+  EXPECT_EQ(chosen(wish), "rocep2s0");
+  played().ports[0] = port_of(IBV_PORT_DOWN, IBV_LINK_LAYER_ETHERNET);
+  EXPECT_EQ(chosen(wish), "rocep2s0:2") << "the first that can be used";
+  wish.map = HcaMap::parse("rocep2s0:1").value();
+  EXPECT_THAT(chosen(wish),
+              AllOf(HasSubstr("the NIC rocep2s0:1, which cannot be used: port 1 is DOWN"),
+                    HasSubstr("; port 2 is left out by GDAKIT_HCA_MAP")));
 }
 
 TEST_F(NicChoiceTest, WithoutAUsableNicTellsEachOnesReason) {

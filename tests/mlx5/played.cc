@@ -223,7 +223,10 @@ ibv_mr* reg_dmabuf_mr(ibv_pd* pd, std::uint64_t offset, std::size_t bytes, std::
   return made_region("ibv_reg_dmabuf_mr", pd, nullptr, bytes, static_cast<unsigned>(access));
 }
 int dereg_mr(ibv_mr* region) { return removes("ibv_dereg_mr") ? gone("region", region) : errno; }
-ibv_ah* create_ah(ibv_pd*, ibv_ah_attr*) { return made("ibv_create_ah", "handle", ibv_ah{}); }
+ibv_ah* create_ah(ibv_pd*, ibv_ah_attr* attributes) {
+  played().handle_port = attributes->port_num;
+  return made("ibv_create_ah", "handle", ibv_ah{});
+}
 int destroy_ah(ibv_ah* handle) { return gone("handle", handle); }
 int init_obj(mlx5dv_obj* objects, std::uint64_t kinds) {
   if ((kinds & MLX5DV_OBJ_PD) != 0) {

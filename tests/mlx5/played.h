@@ -80,6 +80,7 @@ struct Played {
   std::vector<unsigned> accesses = {};                // that memory was registered with
   std::uint64_t dma_buf_offset = 0;                   // of the region that was registered last
   std::uint32_t last_gid = 0;                         // the highest index that was asked for
+  std::uint8_t handle_port = 0;                       // of the address handle that was made last
   std::map<std::string, std::uint32_t> counted = {};  // by counters' names, since a set was made
   int destroyed = 0;                                  // calls that were to destroy an object
   std::vector<std::string> gone = {};                 // objects, by the opcodes of what made them

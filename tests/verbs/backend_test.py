@@ -7,6 +7,7 @@ Each call to a NIC comes from these libraries. What PEs exchange is seen in capt
 and where there is no such NIC the PEs say so.
 """
 
+import itertools
 import os
 import pathlib
 import re
@@ -30,6 +31,28 @@ def expect(good, what, ran):
         sys.exit(f"{what}\n{ran.returncode}\n{ran.stdout}{ran.stderr}")
 
 
+def check_two_ports(gdakit, job, wanted):
+    """Each PE's queues go by the ports that it takes, which the log names."""
+    cases = (
+        ("ports=2", {}, {0: [1], 1: [2]}),
+        ("ports=2", {"GDAKIT_HCA_LIST": "mlx5_0:2"}, {0: [2], 1: [2]}),
+        ("ports=2,port=down:1", {}, {0: [2], 1: [2]}),
+        ("ports=2", {"GDAKIT_HCA_LIST": "mlx5_0:1,mlx5_0:2", "GDAKIT_NICS_PER_PE": "2"},
+         {0: [1, 2], 1: [1, 2]}),
+        ("ports=2", {"GDAKIT_HCA_MAP": "mlx5_0:2+mlx5_0:1", "GDAKIT_NICS_PER_PE": "2",
+                     "GDAKIT_QUEUE_TYPE": "dc"}, {0: [2, 1], 1: [2, 1]}),
+    )
+    for (fail, variables, ports), link in itertools.product(cases, ("roce", "ib")):
+        os.environ.update(variables)
+        ran = client.Fabric(gdakit, "--link", link, "--fail", fail).run(*job)
+        taken = {pe: [int(port) for port in re.findall(
+            rf"^.*\b{pe}\b.*NIC mlx5_0, port (\d):", ran.stderr, re.MULTILINE)] for pe in ports}
+        expect(ran.returncode == 0 and told(ran) == wanted and taken == ports,
+               f"PEs take ports {taken} where {ports} are wanted", ran)
+        for name in variables:
+            del os.environ[name]
+
+
 def main():
     gdakit, ring_shift = sys.argv[1:3]
     client.require("ibv_devices")
@@ -44,6 +67,7 @@ def main():
             sizes = [path.stat().st_size for path in pathlib.Path(folder).glob("*.pcapng")]
             expect(sum(size > 1000 for size in sizes) == PES, f"captures have {sizes} bytes", ran)
     os.environ["GDAKIT_LOG"] = "info"
+    check_two_ports(gdakit, job, wanted)
     counted = client.Fabric(gdakit).run(*job)
     os.environ["GDAKIT_LOG"] = "warn"
     calls = re.findall(r"calls to soft NICs: (\d+) through libibverbs and libmlx5, (\d+) from",

@@ -18,13 +18,19 @@ import client
 LINKED = ("libibverbs", "libmlx5", "librdmacm")
 
 
-def nics_of(gdakit, options=(), hca_list=""):
-    """The NICs as `gdakit info --json` has them, and why there is none."""
-    os.environ["GDAKIT_HCA_LIST"] = hca_list
+def rows_of(gdakit, options=(), hca_list="", **variables):
+    """What `gdakit info --json` tells."""
+    os.environ.update({"GDAKIT_HCA_LIST": hca_list, "GDAKIT_HCA_MAP": "",
+                       "GDAKIT_NICS_PER_PE": "1", **variables})
     ran = client.Fabric(gdakit, *options).run(gdakit, "info", "--json")
     if ran.returncode != 0:
         sys.exit(f"gdakit info: {ran.returncode}\n{ran.stdout}{ran.stderr}")
-    told = json.loads(ran.stdout)
+    return json.loads(ran.stdout)
+
+
+def nics_of(gdakit, options=(), hca_list=""):
+    """The NICs, with one port each, and why there is none."""
+    told = rows_of(gdakit, options, hca_list)
     nics = {nic["name"]: (nic["usable"], nic["port"], nic["sentence"]) for nic in told["rdma_nics"]}
     return nics, told["no_rdma_nics_because"]
 
@@ -42,6 +48,39 @@ def map_of(gdakit, hca_map, nics=1, json_form=True):
     if pe["local_rank"] != 0 or pe["gpu"]:
         sys.exit(f"a PE of local rank 0 without a GPU is {pe}")
     return [(nic["name"], nic["port"], nic["why"]) for nic in pe["nics"]], pe["no_nics_because"]
+
+
+def ports_of(gdakit, fail, hca_list="", nics=1, **variables):
+    """Of one device: the sentence of each port, and what the first PE takes, or why none."""
+    told = rows_of(gdakit, ("--fail", fail), hca_list, GDAKIT_NICS_PER_PE=str(nics), **variables)
+    sentences = [nic["sentence"].split(",")[0] for nic in told["rdma_nics"]]
+    if not sentences:
+        return told["no_rdma_nics_because"]
+    (pe,) = told["nic_map"]
+    return sentences, [nic["port"] for nic in pe["nics"]] or pe["no_nics_because"]
+
+
+def check_two_ports(gdakit):
+    """Each port is a NIC of its own."""
+    both = ["port 1", "port 2"]
+    left_out = "left out by GDAKIT_HCA_LIST"
+    two = "ports=2"
+    expect(ports_of(gdakit, two), (both, [1]))
+    expect(ports_of(gdakit, two, "mlx5_0:1,mlx5_0:2", nics=2), (both, [1, 2]))
+    expect(ports_of(gdakit, two, nics=2, GDAKIT_HCA_MAP="mlx5_0:2+mlx5_0:1"), (both, [2, 1]))
+    expect(ports_of(gdakit, two, "mlx5_0:2"), ([f"port 1 is {left_out}", "port 2"], [2]))
+    expect(ports_of(gdakit, two, "^mlx5_0:2"), (["port 1", f"port 2 is {left_out}"], [1]))
+    down = "port 1 is DOWN (`ip link` or `ibstat` shows the cable's state)"
+    expect(ports_of(gdakit, "ports=2,port=down:1"), ([down, "port 2"], [2]))
+    expect(ports_of(gdakit, "ports=2,port=down:1", "mlx5_0:1,mlx5_0:2", nics=2),
+           ([down, "port 2"],
+            "GDAKIT_NICS_PER_PE=2, where 1 of this host's 2 RDMA NICs can be used; lower "
+            f"GDAKIT_NICS_PER_PE. Those that cannot: mlx5_0: {down}"))
+    only_one = ("names port 2 of mlx5_0, which has 1 port; from ConnectX-4 on most ports are "
+                "devices of their own, and `ibv_devices` lists these")
+    expect(ports_of(gdakit, "mtu=4096", "mlx5_0:1,mlx5_0:2", nics=2), f"GDAKIT_HCA_LIST {only_one}")
+    expect(ports_of(gdakit, "mtu=4096", GDAKIT_HCA_MAP="mlx5_0:2"),
+           (["port 1"], f"GDAKIT_HCA_MAP {only_one}"))
 
 
 def expect(told, wanted):
@@ -65,10 +104,12 @@ def main():
     expect(nics_of(gdakit, two, "mlx5_1:1"), ({"mlx5_0": out, "mlx5_1": roce}, ""))
     expect(nics_of(gdakit, two, "^mlx5_1"), ({"mlx5_0": roce, "mlx5_1": out}, ""))
     expect(nics_of(gdakit, two, "mlx5_1:2"),
-           ({"mlx5_0": out, "mlx5_1": (False, 0, "port 1 is left out by GDAKIT_HCA_LIST")}, ""))
+           ({}, "GDAKIT_HCA_LIST names port 2 of mlx5_1, which has 1 port; from ConnectX-4 on "
+                "most ports are devices of their own, and `ibv_devices` lists these"))
     expect(nics_of(gdakit, two, "mlx5_4,mlx5_0"),
            ({}, "GDAKIT_HCA_LIST names mlx5_4, where this host has mlx5_0, mlx5_1"))
     os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    check_two_ports(gdakit)
     first, second = (f"number {nic} of 2 that are as near" for nic in (1, 2))
     by_map = "by GDAKIT_HCA_MAP"
     expect(map_of(gdakit, ""), ([("mlx5_0", 1, first)], ""))

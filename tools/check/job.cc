@@ -57,11 +57,14 @@ Result<std::vector<PeReport>> check_together(const Surroundings& surroundings, B
   return reports;
 }
 
+// As GDAKIT_HCA_LIST names them: a second port by its number.
 std::vector<std::string> names_of_nics(const Surroundings& surroundings) {
   const Result<std::vector<mlx5::PlacedNic>> nics = surroundings.nics_of_this_pe();
   std::vector<std::string> names;
   if (!nics) return names;
-  for (const mlx5::PlacedNic& nic : *nics) names.push_back(nic.name);
+  for (const mlx5::PlacedNic& nic : *nics) {
+    names.push_back(nic.port == 1 ? nic.name : nic.name + ':' + std::to_string(nic.port));
+  }
   return names;
 }
 
