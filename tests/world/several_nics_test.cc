@@ -157,7 +157,7 @@ struct GetAndFlush {
     poster.to(1).wait(got.index);
     QueueMemo own;
     auto through = own_queue(m, pe.context(), own, nic);
-    flush_inbound(through);
+    flush_inbound(m, through);
     witness->expect(m.load_weak(result) == 30, "the result is there");
   }
 };
