@@ -358,16 +358,16 @@ WorldPointer mixed_fetch(const SubjectOptions& options) {
 
 // PE 0 writes data and then a pair of numbers, again and again; PE 1 gets the pair until it is the
 // last one. A pair is written and read as a whole, and what was there before it is seen behind it.
-struct Pair {
+struct Halves {
   static constexpr std::uint32_t kLast = 3;
 
-  struct alignas(8) Numbers {
+  struct Numbers {
     std::uint32_t first, second;
   };
 
   const Witness* witness;
-  Word* data;  // kLast + 1
-  Numbers* pair;
+  Word* data;     // kLast + 1
+  Numbers* pair;  // aligned as a word of its size
   template <class Pe>
   void operator()(Pe& pe) const {
     if (pe.my_pe() == 0) {
@@ -391,11 +391,11 @@ struct Pair {
   }
 };
 
-WorldPointer direct_pair(const SubjectOptions& options) {
-  auto world = world_of("pair", options_for(options), kDirect);
-  auto* data = world->allocate<Word>("data", Pair::kLast + 1);
-  auto* pair = world->allocate<Pair::Numbers>("pair", 1, RegionKind::signal);
-  world->launch({.blocks = 1, .threads = 1}, Pair{world->witness(), data, pair});
+WorldPointer direct_halves(const SubjectOptions& options) {
+  auto world = world_of("halves", options_for(options), kDirect);
+  auto* data = world->allocate<Word>("data", Halves::kLast + 1);
+  auto* pair = world->allocate<Halves::Numbers>("pair", 1, RegionKind::signal);
+  world->launch({.blocks = 1, .threads = 1}, Halves{world->witness(), data, pair});
   return world;
 }
 
@@ -430,8 +430,8 @@ struct UnlikeGroups {
 };
 
 WorldPointer unlike_groups(const SubjectOptions& options, Reached reached) {
-  WorldOptions shape = options_for(options);
-  shape.pes = UnlikeGroups::kPes;
+  const WorldOptions shape =
+      options_for(options, UnlikeGroups::kPes, CollectiveAlgorithm::logarithmic);
   auto world = world_of("unlike-groups", shape, reached);
   auto* words = world->allocate<Word>("words", UnlikeGroups::kPes);
   const UnlikeGroups kernel{world->witness(), words};
@@ -443,7 +443,7 @@ WorldPointer unlike_groups(const SubjectOptions& options, Reached reached) {
 }
 
 constexpr ScenarioEntry kListed[] = {
-    {"direct-pair", "Pairs of numbers are put and got as a whole.", make<direct_pair>},
+    {"direct-halves", "Pairs of numbers are put and got as a whole.", make<direct_halves>},
     {"direct-unlike-groups", "A block of one PE meets single threads of three others.",
      make<unlike_groups, kDirect>},
     {"unlike-groups", "The same through the NIC.", make<unlike_groups, kNic>},

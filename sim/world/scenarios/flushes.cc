@@ -93,6 +93,40 @@ struct GetsByMany {
   }
 };
 
+// A block puts words to its own PE through the NIC, and reads each behind quiet. The other one
+// waits for words that have come long ago, each time with a flush of its own, on which quiet may
+// rely.
+struct PutsToOneself {
+  static constexpr int kWords = 4;
+
+  const Witness* witness;
+  Word* data;           // kWords
+  std::uint64_t* here;  // is 0
+  template <class Pe>
+  void operator()(Pe& pe) const {
+    auto& m = pe.machine();
+    auto first = pe.on_queue(0);
+    for (int i = 0; i < kWords; ++i) {
+      if (m.block_index() == 1) {
+        witness->expect(pe.wait_until(here, Compare::eq, 0).ok(), "what is there is found");
+        continue;
+      }
+      witness->expect(first.put_value(data + i, Word(7 + i), pe.my_pe()).ok(),
+                      "put_value is taken");
+      witness->expect(first.quiet().ok(), "quiet succeeds");
+      witness->expect(m.load_weak(data + i) == Word(7 + i), "what was put to oneself is there");
+    }
+  }
+};
+
+WorldPointer puts_to_oneself(const SubjectOptions& options) {
+  auto world = std::make_unique<World>("puts-to-oneself", options_for(options));
+  auto* data = world->allocate<Word>("data", PutsToOneself::kWords);
+  auto* here = world->allocate<std::uint64_t>("here", 1, RegionKind::signal);
+  world->launch_on(0, {.blocks = 2, .threads = 1}, PutsToOneself{world->witness(), data, here});
+  return world;
+}
+
 template <By kBy>
 WorldPointer looks_by(const char* name, const SubjectOptions& options) {
   constexpr int kWords = LooksBy<kBy>::kWords;
@@ -145,6 +179,8 @@ constexpr ScenarioEntry kListed[] = {
     {"looks-by-fetch", "A PE fetches its signal until it has come.", make<looks_by_fetch>},
     {"looks-by-wait-some", "A PE waits for some of two signals.", make<looks_by_wait>},
     {"get-in-batch", "A put ends the batch of a get.", make<get_in_batch>},
+    {"puts-to-oneself", "A PE's NIC writes to that PE, while another block flushes.",
+     make<puts_to_oneself>},
     {"gets-by-many", "Three blocks get and complete one another's reads.", make<gets_by_many>},
 };
 
