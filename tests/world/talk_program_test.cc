@@ -1,0 +1,158 @@
+// Talks that scenarios draw have one right answer: nothing in them depends on an order that gdakit
+// does not promise.
+#include "sim/world/scenarios/talk_program.h"
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+namespace gdakit::sim::scenarios {
+namespace {
+
+constexpr std::uint64_t kTalks = 3000;
+
+TalkShape shape_of_two() {
+  TalkShape shape;
+  shape.players = 2;
+  shape.steps = 8;
+  return shape;
+}
+
+// look(player, its steps), for the players of many talks.
+template <class Look>
+void for_each_part(const TalkShape& shape, const Look& look) {
+  for (std::uint64_t number = 0; number < kTalks; ++number) {
+    const Talk talk = draw_talk(shape, number);
+    for (std::uint32_t player = 0; player < shape.all(); ++player) look(player, talk.steps[player]);
+  }
+}
+
+bool is_put(const TalkStep& step) {
+  return step.act == TalkAct::put || step.act == TalkAct::put_value ||
+         (step.act == TalkAct::tell && step.telling == Telling::put_signal) ||
+         (step.act == TalkAct::send && step.is_put);
+}
+
+// look(byte of the row), for each that a put writes.
+template <class Look>
+void for_each_byte(const TalkStep& step, const Look& look) {
+  const auto size = static_cast<std::int32_t>(size_of(step.element));
+  for (std::uint32_t i = 0; i < step.count; ++i) {
+    for (std::int32_t byte = 0; byte < size; ++byte) {
+      look(static_cast<std::int32_t>(step.remote) +
+           static_cast<std::int32_t>(i) * size * step.remote_stride + byte);
+    }
+  }
+}
+
+TEST(TalkProgram, HasEverythingInSomeOfThem) {
+  std::set<TalkAct> acts;
+  std::set<std::pair<TalkAct, Ending>> endings;
+  std::set<Element> elements;
+  std::set<Telling> tellings;
+  std::set<Hearing> hearings;
+  std::set<Change> changes, fetches;
+  for_each_part(shape_of_two(), [&](std::uint32_t, const std::vector<TalkStep>& steps) {
+    for (const TalkStep& step : steps) {
+      acts.insert(step.act);
+      if (step.act == TalkAct::put || step.act == TalkAct::get) {
+        endings.emplace(step.act, step.ending);
+        elements.insert(step.element);
+      }
+      if (step.act == TalkAct::tell) tellings.insert(step.telling);
+      if (step.act == TalkAct::hear) hearings.insert(step.hearing);
+      if (step.act == TalkAct::change) changes.insert(step.change);
+      if (step.act == TalkAct::fetch) fetches.insert(step.change);
+    }
+  });
+  EXPECT_EQ(acts.size(), kTalkActs);
+  EXPECT_EQ(endings.size(), 6u);
+  EXPECT_EQ(elements.size(), kElements);
+  EXPECT_EQ(tellings.size(), kTellings);
+  EXPECT_EQ(hearings.size(), kHearings);
+  EXPECT_EQ(changes.size(), kPlainChanges);
+  EXPECT_EQ(fetches.size(), kFetchChanges);
+}
+
+TEST(TalkProgram, IsTheSameForTheSameNumber) {
+  const TalkShape shape = shape_of_two();
+  for (std::uint64_t number = 0; number < 100; ++number) {
+    const Talk talk = draw_talk(shape, number);
+    EXPECT_EQ(talk.memory[1].inbox, draw_talk(shape, number).memory[1].inbox);
+    EXPECT_NE(talk.memory[0].counters, draw_talk(shape, number + 1).memory[0].counters);
+  }
+}
+
+TEST(TalkProgram, StaysInsideItsRows) {
+  for_each_part(shape_of_two(), [](std::uint32_t, const std::vector<TalkStep>& steps) {
+    for (const TalkStep& step : steps) {
+      if (!is_put(step)) continue;
+      for_each_byte(step, [](std::int32_t byte) {
+        ASSERT_GE(byte, 0);
+        ASSERT_LT(byte, static_cast<std::int32_t>(kRowBytes));
+      });
+    }
+  });
+}
+
+// Who has heard of a byte may look at it as late as it likes.
+TEST(TalkProgram, WritesNothingAgainThatWasTold) {
+  const TalkShape shape = shape_of_two();
+  std::uint64_t heard = 0;
+  for (std::uint64_t number = 0; number < kTalks; ++number) {
+    const Talk talk = draw_talk(shape, number);
+    for (std::uint32_t player = 0; player < shape.all(); ++player) {
+      const TalkMemory& end = talk.memory[player / shape.players];
+      for (const TalkStep& step : talk.steps[player]) {
+        for (const auto& [teller, told] : step.told) {
+          for (const auto& [byte, value] : told.row) {
+            ASSERT_EQ(end.inbox[teller * kRowBytes + byte], value);
+            ++heard;
+          }
+        }
+      }
+    }
+  }
+  EXPECT_GT(heard, 1000u);
+}
+
+// Among direct peers, where nothing but quiet and fence orders puts.
+TEST(TalkProgram, WritesWhatIsOnItsWayBehindAnOrderAlone) {
+  TalkShape shape = shape_of_two();
+  shape.direct = true;
+  for_each_part(shape, [](std::uint32_t, const std::vector<TalkStep>& steps) {
+    std::map<std::pair<std::uint32_t, std::int32_t>, bool> moves;  // by PE and byte: fenced
+    for (const TalkStep& step : steps) {
+      if (step.way == TalkWay::channel) continue;
+      if (step.act == TalkAct::quiet) moves.clear();
+      if (step.act == TalkAct::fence) {
+        for (auto& [byte, fenced] : moves) fenced = true;
+      }
+      if (!is_put(step)) continue;
+      for_each_byte(step, [&](std::int32_t byte) {
+        const auto before = moves.find({step.pe, byte});
+        ASSERT_TRUE(before == moves.end() || before->second);
+      });
+      for_each_byte(step, [&](std::int32_t byte) { moves[{step.pe, byte}] = false; });
+    }
+  });
+}
+
+TEST(TalkProgram, ReceivesEveryMessage) {
+  const TalkShape shape = shape_of_two();
+  for (std::uint64_t number = 0; number < kTalks; ++number) {
+    const Talk talk = draw_talk(shape, number);
+    for (std::uint32_t player = 0; player < shape.all(); ++player) {
+      std::size_t letters = 0, received = 0;
+      for (const auto& of_pe : talk.letters[player]) letters += of_pe.size();
+      for (const TalkStep& step : talk.steps[player]) received += step.act == TalkAct::receive;
+      ASSERT_EQ(received, letters);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gdakit::sim::scenarios
