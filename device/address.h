@@ -60,8 +60,8 @@ GDAKIT_HOST_DEVICE inline LocalRange find_local(const DeviceContext& context, st
   return {0, 0, Be32{0}};
 }
 
-// Whether all of it may be the local side of a transfer: it lies in the heap, or in ranges without
-// a gap.
+// Whether all of it may be the local side of a transfer: it lies in ranges, of the heap or
+// registered, without a gap.
 GDAKIT_HOST_DEVICE inline bool is_local(const DeviceContext& context, std::uint64_t address,
                                         std::uint64_t bytes) {
   if (bytes == 0 || is_in_heap(context.heap, address, bytes)) return true;

@@ -145,8 +145,8 @@ class Channel {
     if (!is_mine(ticket)) return fault(Operation::await, Fault::ticket, ticket.peer, 0, 0);
     return complete(ticket.peer, ticket.index);
   }
-  // Whether it is done, well or not. With several NICs that takes a round trip to the peer. Does
-  // not close an open batch.
+  // Whether it is done, well or not. With several NICs that takes a round trip to the peer, and to
+  // the PE itself, on GPUs before Hopper, a DUMP. Does not close an open batch.
   GDAKIT_DEVICE bool test(const Ticket& ticket, Status* status = nullptr) {
     Status found = ticket.status;
     bool done = true;
@@ -269,7 +269,8 @@ class Channel {
     const Status status = to(pe).wait(target);
     return status.ok() ? make_visible(pe) : status;
   }
-  // As completing::make_visible has it.
+  // As completing::make_visible has it. There are no gets: what is posted here writes here only
+  // if it goes to the PE itself.
   GDAKIT_DEVICE Status make_visible(std::int32_t pe) {
     const QueueView& view = queue_to(pe);
     if (pe == context_.my_pe) {

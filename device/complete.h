@@ -89,7 +89,7 @@ GDAKIT_DEVICE Status flush_there(M& m, const DeviceContext& context, std::uint32
 }
 
 // Whether this PE is at the other end of the queue at `index` of the table, alone or, of DC, as one
-// of several.
+// of several: what went to the others is then flushed here in vain.
 GDAKIT_HOST_DEVICE inline bool leads_here(const DeviceContext& context, std::uint32_t index) {
   const std::uint32_t step = peer_step(context, context.queues[index]);
   const auto me = static_cast<std::uint32_t>(context.my_pe);

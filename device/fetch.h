@@ -118,8 +118,10 @@ GDAKIT_DEVICE void note_read(M& m, const Queue& queue, std::uint64_t end) {
   m.fetch_max(order::RelaxedGpu{}, &queue.view().state->read_until, end);
 }
 
-// A DUMP by itself, on a queue to this PE: all that the NIC wrote here before is visible
-// afterwards. It does not wait for what the queue has in front of it, which may write here later.
+// A DUMP by itself, on a queue to this PE: all that the NIC has written here when it is posted is
+// visible afterwards. It waits for READs and atomics in front of it, and not for WRITEs, which may
+// write here later. So it counts up to what had completed then, and for itself, too, if nothing
+// stands between.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_inbound(M& m, Queue& queue) {
   QueueState* const state = queue.view().state;
@@ -145,7 +147,8 @@ GDAKIT_DEVICE std::uint64_t written_here(M& m, const QueueState* state, bool lea
   return reads < completed ? reads : completed;
 }
 
-// Makes that visible by a DUMP on `through`, a queue to this PE that the caller may post to.
+// Makes what it wrote here visible by a DUMP on `through`, a queue to this PE that the caller may
+// post to.
 template <class M, class Queue>
 GDAKIT_DEVICE Status flush_written(M& m, QueueState* state, bool leads_here, Queue& through) {
   const std::uint64_t written = written_here(m, state, leads_here);

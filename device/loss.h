@@ -32,7 +32,7 @@ GDAKIT_DEVICE bool is_lost(M& m, const PeState* state, std::int32_t pe) {
   return told(m, &state->losses) != 0 && is_among_lost(m, state, pe);
 }
 
-// One that is, or -1: the one that is new to the program before all others.
+// A PE that is lost, or -1. A loss that the program has not acknowledged comes first.
 template <class M>
 GDAKIT_DEVICE std::int32_t any_lost(M& m, const DeviceContext& context) {
   if (told(m, &context.state->losses) == 0) return -1;

@@ -217,7 +217,7 @@ struct SlotFreeBeforeReuse {
   static constexpr std::string_view breaks = "full-queue";
 };
 
-// Orders   the DUMP that made reads visible here, or the READ that made puts visible there,
+// Orders   the DUMP that made visible what a NIC wrote here, or the READ that did so there,
 // before   the index up to which it did,
 // for      threads that look at that index only.
 struct FlushForOthers {
@@ -226,8 +226,8 @@ struct FlushForOthers {
   static constexpr std::string_view breaks = "get-shared";
 };
 
-// Orders   the index up to which reads are visible here, or puts there,
-// before   the use of what reads brought, and what tells others of puts,
+// Orders   the index up to which what a queue wrote is visible here, or there,
+// before   the use of what came here, and what tells others of what went there,
 // for      the thread that would otherwise post a DUMP or a READ itself.
 struct FlushSeen {
   static constexpr Kind kind = Kind::acquire;

@@ -19,9 +19,10 @@
 // (signal, put_signal) behind all that the thread did before to that PE; get_value, a get of one
 // word (1, 2, 4 or 8 bytes, aligned on both sides) and fetching atomics before all that the thread
 // reads later, a get of more only where fence or quiet follows it. A kernel that is to run on
-// either transport relies on no more. What quiet has completed through the NIC is visible to the PE
-// it went to, and through the NIC to all; who reaches that PE's memory directly must hear of it
-// from there. What follows is of the NIC.
+// either transport relies on no more. What quiet and barriers have completed through the NIC is
+// visible to the PE it went to, and through the NIC to all. Who reaches that PE's memory directly
+// sees it, too, where an acknowledge says that it is written: on memory with relaxed ordering, for
+// which gdakit does not ask, it does not. What follows is of the NIC.
 //
 // Ordering. What a thread posts on one queue to one PE takes effect there in the order of the
 // calls, by whichever handles of that queue: a Pe, its warp() and block(), on_queue of its number.

@@ -41,7 +41,7 @@ struct alignas(64) QueueState {
   std::uint64_t posted;        // everything below is announced, or in its poster's next steps
   std::uint64_t open_until;    // end of the newest post that asked not to be rung ("more to come")
   std::uint64_t read_until;    // end of the newest READ without a DUMP behind it
-  std::uint64_t flushed_here;  // what wrote here below it a completed DUMP has made visible
+  std::uint64_t flushed_here;  // what the queue wrote to this PE below it is visible here
   std::uint64_t error;         // QueueError::word; 0 while healthy
   std::uint64_t fetch_head;    // the next fetch slot to hand out
   // Everything below is in the memory of its PE, where that takes more than a completion

@@ -24,7 +24,7 @@ class HcaList {
   std::vector<std::string> unknown(const std::vector<std::string>& present) const;
   // The ports of the device that it asks for by their numbers.
   std::vector<std::uint8_t> ports_of(std::string_view name) const;
-  // Whether both name one port at least that is the same; a device without a port stands for all of
+  // Whether both name one port at least that is the same; a device without a port may be any of
   // its ports.
   bool shares_a_port(const HcaList& other) const;
   // As parse() takes it.

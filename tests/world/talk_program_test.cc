@@ -119,26 +119,47 @@ TEST(TalkProgram, WritesNothingAgainThatWasTold) {
   EXPECT_GT(heard, 1000u);
 }
 
-// Among direct peers, where nothing but quiet and fence orders puts.
-TEST(TalkProgram, WritesWhatIsOnItsWayBehindAnOrderAlone) {
-  TalkShape shape = shape_of_two();
-  shape.direct = true;
-  for_each_part(shape, [](std::uint32_t, const std::vector<TalkStep>& steps) {
-    std::map<std::pair<std::uint32_t, std::int32_t>, bool> moves;  // by PE and byte: fenced
-    for (const TalkStep& step : steps) {
-      if (step.way == TalkWay::channel) continue;
-      if (step.act == TalkAct::quiet) moves.clear();
-      if (step.act == TalkAct::fence) {
-        for (auto& [byte, fenced] : moves) fenced = true;
-      }
-      if (!is_put(step)) continue;
-      for_each_byte(step, [&](std::int32_t byte) {
-        const auto before = moves.find({step.pe, byte});
-        ASSERT_TRUE(before == moves.end() || before->second);
-      });
-      for_each_byte(step, [&](std::int32_t byte) { moves[{step.pe, byte}] = false; });
+// What has been written to a byte at some PE and may not be complete.
+struct Moving {
+  TalkWay way = TalkWay::first;
+  bool fenced = false;
+};
+
+// Looks at one player's steps, in a world where nothing but quiet and fence orders puts. A get may
+// stand behind a put of its queue if `reads_follow`.
+void expect_orders(const std::vector<TalkStep>& steps, bool reads_follow) {
+  std::map<std::pair<std::uint32_t, std::int32_t>, Moving> moves;
+  for (const TalkStep& step : steps) {
+    if (step.way == TalkWay::channel) continue;
+    if (step.act == TalkAct::quiet) moves.clear();
+    if (step.act == TalkAct::fence) {
+      for (auto& [byte, moving] : moves) moving.fenced |= moving.way == step.way;
     }
-  });
+    const bool gets = (step.act == TalkAct::get || step.act == TalkAct::get_value) && step.of_inbox;
+    if (!is_put(step) && !gets) continue;
+    for_each_byte(step, [&](std::int32_t byte) {
+      const auto before = moves.find({step.pe, byte});
+      if (before == moves.end()) return;
+      ASSERT_EQ(before->second.way, step.way);
+      ASSERT_TRUE(gets ? reads_follow : before->second.fenced);
+    });
+    if (gets) continue;
+    for_each_byte(step, [&](std::int32_t byte) { moves[{step.pe, byte}] = {step.way, false}; });
+  }
+}
+
+TEST(TalkProgram, TouchesWhatIsOnItsWayBehindAnOrderAlone) {
+  TalkShape direct = shape_of_two();
+  direct.direct = true;
+  TalkShape placed = shape_of_two();
+  placed.placed = true;
+  TalkShape of_groups = shape_of_two();
+  of_groups.alone = false;
+  for (const TalkShape& shape : {direct, placed, of_groups}) {
+    for_each_part(shape, [&](std::uint32_t, const std::vector<TalkStep>& steps) {
+      expect_orders(steps, shape.placed);
+    });
+  }
 }
 
 TEST(TalkProgram, ReceivesEveryMessage) {
