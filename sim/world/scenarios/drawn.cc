@@ -7,29 +7,11 @@
 
 #include "sim/world/scenarios/drawn_player.h"
 #include "sim/world/scenarios/drawn_program.h"
+#include "sim/world/scenarios/program_world.h"
 #include "sim/world/scenarios/scenarios.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
-
-constexpr std::uint32_t kPrograms = 1 << 20;
-
-// A world whose kernels play another program in each execution.
-class DrawnWorld final : public Subject {
- public:
-  DrawnWorld(std::unique_ptr<Subject> world, std::shared_ptr<DrawnState> state)
-      : world_(std::move(world)), state_(std::move(state)) {}
-
-  const std::string& name() const override { return world_->name(); }
-  RunResult run(Chooser& chooser, Trace* trace) override {
-    state_->rounds = draw_program(state_->shape, chooser.choose(Choice::program, kPrograms));
-    return world_->run(chooser, trace);
-  }
-
- private:
-  std::unique_ptr<Subject> world_;
-  std::shared_ptr<DrawnState> state_;
-};
 
 // What tells the drawn worlds apart.
 struct DrawnKind {
@@ -117,7 +99,8 @@ std::unique_ptr<Subject> make_drawn(const SubjectOptions& options) {
   }
   state->aside = static_cast<DrawnWord*>(world->local_buffer(0));
   launch(*world, kKind, {.blocks = 1, .threads = kAlone ? 1u : 2u}, Play<Group>{state.get()});
-  return std::make_unique<DrawnWorld>(with_mutation(std::move(world), options), state);
+  return std::make_unique<ProgramWorld<DrawnState>>(with_mutation(std::move(world), options),
+                                                    state);
 }
 
 constexpr DrawnKind kDrawn{.name = "drawn"};

@@ -22,6 +22,8 @@ struct DrawnState {
   const Witness* witness = nullptr;
   DrawnWord* places[kDrawnPlaces] = {};
   DrawnWord* aside = nullptr;  // in a registered buffer outside of the heap
+
+  void draw(std::uint64_t number) { rounds = draw_program(shape, number); }
 };
 
 // One PE's part of the program, by a group of threads.

@@ -5,14 +5,13 @@
 #include <type_traits>
 #include <utility>
 
+#include "sim/world/scenarios/program_world.h"
 #include "sim/world/scenarios/scenarios.h"
 #include "sim/world/scenarios/talk_player.h"
 #include "sim/world/scenarios/talk_program.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
-
-constexpr std::uint32_t kTalks = 1 << 20;
 
 template <class Group>
 struct Converse {
@@ -21,23 +20,6 @@ struct Converse {
   void operator()(Pe& pe) const {
     TalkPlayer<Group, Pe>(*state, pe).play();
   }
-};
-
-// A world whose kernels play another talk in each execution.
-class TalkWorld final : public Subject {
- public:
-  TalkWorld(std::unique_ptr<Subject> world, std::shared_ptr<TalkState> state)
-      : world_(std::move(world)), state_(std::move(state)) {}
-
-  const std::string& name() const override { return world_->name(); }
-  RunResult run(Chooser& chooser, Trace* trace) override {
-    state_->talk = draw_talk(state_->shape, chooser.choose(Choice::program, kTalks));
-    return world_->run(chooser, trace);
-  }
-
- private:
-  std::unique_ptr<Subject> world_;
-  std::shared_ptr<TalkState> state_;
 };
 
 // What tells the worlds apart.
@@ -153,7 +135,7 @@ std::unique_ptr<Subject> make_talk(const SubjectOptions& options) {
                                 : LaunchShape{.blocks = kKind.players, .threads = threads};
   world->launch(shape, Converse<Group>{state.get()});
   world->check([talk = state.get()](After& after) { judge(after, *talk); });
-  return std::make_unique<TalkWorld>(with_mutation(std::move(world), options), state);
+  return std::make_unique<ProgramWorld<TalkState>>(with_mutation(std::move(world), options), state);
 }
 
 constexpr TalkKind kTalk{.name = "talk"};

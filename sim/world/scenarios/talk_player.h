@@ -34,6 +34,8 @@ struct TalkState {
   std::uint64_t* guarded = nullptr;
   // Outside of it: [player], of kDraftBytes.
   std::vector<std::uint8_t*> asides;
+
+  void draw(std::uint64_t number) { talk = draw_talk(shape, number); }
 };
 
 template <class Group, class Pe>
