@@ -4,6 +4,7 @@ option(GDAKIT_BUILD_TESTS "Build the tests" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_TOOLS "Build the gdakit command" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_EXAMPLES "Build the examples" ${PROJECT_IS_TOP_LEVEL})
 option(GDAKIT_BUILD_BENCH "Build the benchmarks" ${PROJECT_IS_TOP_LEVEL})
+option(GDAKIT_WERROR "Warnings are errors" ${PROJECT_IS_TOP_LEVEL})
 set(GDAKIT_CUDA AUTO CACHE STRING
     "Build the CUDA parts (needs the CUDA Toolkit): ON, OFF, or AUTO: where there is one")
 option(GDAKIT_CUDA_QUICK
@@ -36,13 +37,15 @@ endif()
 find_program(GDAKIT_CCACHE ccache)
 set(gdakit_ccache_settings CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1)
 set(gdakit_compiler_launcher)
+set(gdakit_prefix_maps)
 if(GDAKIT_CCACHE AND PROJECT_IS_TOP_LEVEL)
   set(gdakit_compiler_launcher env ${gdakit_ccache_settings}
                                CCACHE_STATSLOG=${PROJECT_BINARY_DIR}/ccache.log ${GDAKIT_CCACHE})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${gdakit_compiler_launcher})
   file(RELATIVE_PATH gdakit_root_from_build ${PROJECT_BINARY_DIR} ${PROJECT_SOURCE_DIR})
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${PROJECT_SOURCE_DIR}/=>"
-                      "$<$<COMPILE_LANGUAGE:CXX>:-ffile-prefix-map=${gdakit_root_from_build}=>")
+  set(gdakit_prefix_maps -ffile-prefix-map=${PROJECT_SOURCE_DIR}/=
+                         -ffile-prefix-map=${gdakit_root_from_build}=)
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:${gdakit_prefix_maps}>")
 endif()
 
 # From here on GDAKIT_CUDA is ON or OFF.
@@ -99,9 +102,11 @@ for CMAKE_CUDA_ARCHITECTURES")
   endif()
   # Nobody runs that PTX here, so it need not be fast: that takes nvcc a third of the time.
   set(gdakit_test_nvcc_flags)
+  set(gdakit_tests_are_for_no_gpu OFF)
   if(CMAKE_CUDA_COMPILER_VERSION VERSION_GREATER_EQUAL 13)
     set(made_fast --Ofast-compile=max)
     if(GDAKIT_TEST_CUDA_ARCHITECTURES STREQUAL for_no_gpu)
+      set(gdakit_tests_are_for_no_gpu ON)
       set(gdakit_test_nvcc_flags ${made_fast})
     endif()
     if(gdakit_cuda_is_quick)
@@ -132,7 +137,7 @@ add_library(gdakit_flags INTERFACE)
 target_compile_options(gdakit_flags INTERFACE
                        $<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wshadow>
                        $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall>)
-if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GDAKIT_SANITIZER)
+if(GDAKIT_WERROR AND NOT CMAKE_BUILD_TYPE STREQUAL "Release" AND NOT GDAKIT_SANITIZER)
   # Not at -O3, where g++ 12 warns of copies that cannot happen (GCC bug 105651 and its kin), and
   # not in what the sanitizers make of the code.
   target_compile_options(gdakit_flags INTERFACE
@@ -230,12 +235,18 @@ function(gdakit_add_test name)
   endif()
 endfunction()
 
-# gdakit_add_gpu_test(NAME SOURCES... [TIMEOUT seconds]): the same for CUDA sources, with
-# GDAKIT_DEVICE set to gpu. Its tests are called gpu.*, have the label gpu, and run one after the
-# other: programs that share a GPU take turns of milliseconds. Without a GPU they are skipped by
-# name. DIRECT is as above: gpu.direct.*.
+# gdakit_add_gpu_test(NAME SOURCES... [TIMEOUT seconds] [DIRECT] [TWIN]): the same for CUDA sources,
+# with GDAKIT_DEVICE set to gpu. Its tests are called gpu.*, have the label gpu, and run one after
+# the other: programs that share a GPU take turns of milliseconds. Without a GPU they are skipped by
+# name. DIRECT is as above: gpu.direct.*. TWIN: the CPU runs the same source; where there is neither
+# a GPU nor one that the user names, nvcc checks it, as code for the GPU and for the host, and makes
+# nothing of it: that takes a third of the time. The program is then one test, which is skipped.
 function(gdakit_add_gpu_test name)
-  cmake_parse_arguments(arg "DIRECT" "TIMEOUT" "SOURCES" ${ARGN})
+  cmake_parse_arguments(arg "DIRECT;TWIN" "TIMEOUT" "SOURCES" ${ARGN})
+  if(arg_TWIN AND gdakit_tests_are_for_no_gpu)
+    gdakit_check_gpu_test(${name} ${arg_SOURCES})
+    return()
+  endif()
   add_executable(${name} ${arg_SOURCES} $<TARGET_OBJECTS:needs_gpu>)
   target_compile_definitions(${name} PRIVATE GDAKIT_ON_GPU_ONLY)
   target_link_libraries(${name} PRIVATE gdakit gdakit_flags GTest::gmock GTest::gtest_main)
@@ -249,4 +260,15 @@ function(gdakit_add_gpu_test name)
                       PROPERTIES LABELS gpu TIMEOUT ${arg_TIMEOUT} RESOURCE_LOCK gpu
                                  ENVIRONMENT "GDAKIT_DEVICE=gpu;GDAKIT_TRANSPORT=direct")
   endif()
+endfunction()
+
+# For gdakit_add_gpu_test.
+function(gdakit_check_gpu_test name)
+  add_library(${name} OBJECT ${ARGN})
+  set_target_properties(${name} PROPERTIES CUDA_PTX_COMPILATION ON)
+  target_compile_definitions(${name} PRIVATE GDAKIT_ON_GPU_ONLY)
+  target_compile_options(${name} PRIVATE --fdevice-syntax-only)
+  target_link_libraries(${name} PRIVATE gdakit gdakit_flags GTest::gmock)
+  add_test(NAME gpu.${name} COMMAND gpu_unbuilt_test)
+  set_tests_properties(gpu.${name} PROPERTIES LABELS gpu SKIP_REGULAR_EXPRESSION "no GPU: ")
 endfunction()

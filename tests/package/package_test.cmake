@@ -2,25 +2,26 @@
 #
 #   cmake -D mode=installed|embedded -D source=ROOT -D build=BUILD -D scratch=DIR
 #         -D generator=NAME -D compiler=CXX -D nvcc=NVCC -D architecture=GPU -D nvcc_flags=FLAGS
-#         -D launcher=CCACHE -D sanitizer=KINDS -D quick=BOOL -P package_test.cmake
+#         -D launcher=CCACHE -D sanitizer=KINDS -D quick=BOOL -D build_type=TYPE -D cxx_flags=FLAGS
+#         -D cuda_flags=FLAGS -D compile_options=OPTIONS -P package_test.cmake
 #
 # installed: installs BUILD below DIR and finds the package there; then, without CMake, compiles as
 #            NVSHMEM's programs are, by what pkg-config says, by CXX, and by NVCC if it is given.
-# embedded:  adds ROOT to the consumer's own project. Keeps its build between runs.
+# embedded:  adds ROOT to the consumer's own project, of that type and by those flags and options.
+#            Keeps its build between runs, in DIR itself.
 
 # run(COMMAND...): ends the test if the command fails.
 function(run)
   execute_process(COMMAND ${ARGN} COMMAND_ECHO STDOUT COMMAND_ERROR_IS_FATAL ANY)
 endfunction()
 
-set(consumer ${scratch}/consumer)
 set(arguments -G ${generator} -D CMAKE_CXX_COMPILER=${compiler}
-              -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher} -D CMAKE_BUILD_TYPE=Debug
-              -D CMAKE_CXX_FLAGS_DEBUG=)
+              -D CMAKE_CXX_COMPILER_LAUNCHER=${launcher})
 if(sanitizer)
   list(APPEND arguments -D CMAKE_CXX_FLAGS=-fsanitize=${sanitizer})
 endif()
 if(mode STREQUAL installed)
+  set(consumer ${scratch}/consumer)
   set(prefix ${scratch}/prefix)
   file(REMOVE_RECURSE ${scratch})
   execute_process(COMMAND ${CMAKE_COMMAND} --install ${build} --prefix ${prefix}
@@ -44,13 +45,23 @@ if(mode STREQUAL installed)
       message(FATAL_ERROR "gdakit verbs preloads another library than the installed: ${variables}")
     endif()
   endif()
-  list(APPEND arguments -D CMAKE_PREFIX_PATH=${prefix})
+  list(APPEND arguments -D CMAKE_BUILD_TYPE=Debug -D CMAKE_CXX_FLAGS_DEBUG=
+                        -D CMAKE_PREFIX_PATH=${prefix})
 else()
-  list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source})
+  set(consumer ${scratch})
+  string(TOUPPER "${build_type}" type)
+  list(APPEND arguments -D GDAKIT_SOURCE_DIR=${source} -D GDAKIT_WERROR=ON
+                        -D CMAKE_BUILD_TYPE=${build_type} "-D CMAKE_CXX_FLAGS_${type}=${cxx_flags}"
+                        "-D EMBEDDED_COMPILE_OPTIONS=${compile_options}")
   if(nvcc)
     list(APPEND arguments -D CMAKE_CUDA_COMPILER_LAUNCHER=${launcher}
-                          -D CMAKE_CUDA_ARCHITECTURES=${architecture}
-                          -D CMAKE_CUDA_FLAGS=${nvcc_flags})
+                          "-D CMAKE_CUDA_FLAGS_${type}=${cuda_flags}")
+    if(quick)
+      list(APPEND arguments -D GDAKIT_CUDA_QUICK=ON)
+    else()
+      list(APPEND arguments -D CMAKE_CUDA_ARCHITECTURES=${architecture}
+                            -D CMAKE_CUDA_FLAGS=${nvcc_flags})
+    endif()
   endif()
 endif()
 
