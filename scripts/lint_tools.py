@@ -78,16 +78,19 @@ def is_newer(path, other):
     return path.is_file() and other.is_file() and path.stat().st_mtime >= other.stat().st_mtime
 
 
-def compiled_alone(root, build):
+def compiled_alone(root, build, headers):
     """Headers that the build has compiled alone, as they are now: a source of it includes them
     first, and was compiled by the same standard, with the same warnings, and with nothing defined
-    for it."""
+    for it that one of these headers names."""
     found = set()
     commands = build / "compile_commands.json"
+    code = "\n".join(line for header in headers for line in header.code)
+    named = set(re.findall(r"GDAKIT\w+", code))
     for entry in json.loads(commands.read_text()) if commands.is_file() else []:
         words = shlex.split(entry["command"])
         header = first_include(pathlib.Path(entry["directory"], entry["file"]))
-        is_plain = "-x" not in words and not any(word.startswith("-DGDAKIT") for word in words)
+        defined = {word[2:].split("=")[0] for word in words if word.startswith("-DGDAKIT")}
+        is_plain = "-x" not in words and not defined & named
         built = pathlib.Path(entry["directory"], words[words.index("-o") + 1])
         if not header or not is_plain or not is_newer(built, root / header):
             continue
@@ -160,7 +163,8 @@ def has_header(compiler, header):
 
 def check_headers(root, sources, skips, jobs, build):
     """`build`: a folder where all of it has been built, or None."""
-    paths = [source.path for source in sources if source.path.endswith(".h")]
+    headers = [source for source in sources if source.path.endswith(".h")]
+    paths = [source.path for source in headers]
     compiler = shutil.which("g++") or shutil.which("clang++")
     if compiler is None:
         skips.append("headers: there is neither g++ nor clang++")
@@ -170,7 +174,7 @@ def check_headers(root, sources, skips, jobs, build):
         if needing and not has_header(compiler, header):
             skips.append(f"headers: {pattern}: there is no <{header}>")
             paths = [path for path in paths if path not in needing]
-    known = compiled_alone(root, build) if build is not None else set()
+    known = compiled_alone(root, build, headers) if build is not None else set()
     paths = [path for path in paths if path not in known]
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         results = pool.map(lambda path: compile_header(root, compiler, path, build), paths)

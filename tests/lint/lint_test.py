@@ -262,11 +262,14 @@ class LintTest(unittest.TestCase):
             self.skipTest("no compiler")
         strict = "-Wall -Wextra -Wshadow -Werror"
         commands = {"alone": strict + " -std=c++20", "defined": strict + " -DGDAKIT_X -std=c++20",
+                    "beside": strict + " -DGDAKIT_Y=1 -std=c++20",
                     "lenient": "-Wall -std=c++20", "older": strict + " -std=c++17",
                     "second": strict + " -std=c++20", "unbuilt": strict + " -std=c++20"}
         entries = []
         for name, words in commands.items():
-            self.write(f"sim/{name}.h", HEADER + "inline std::string f() { return {}; }\n")
+            name_of_it = "#if defined(GDAKIT_X)\n#endif\n" if name == "defined" else ""
+            self.write(f"sim/{name}.h",
+                       HEADER + name_of_it + "inline std::string f() { return {}; }\n")
             first = "#include <string>\n" if name == "second" else ""
             self.write(f"sim/{name}.cc", f'// What it is.\n\n{first}#include "sim/{name}.h"\n')
             if name != "unbuilt":
@@ -277,7 +280,8 @@ class LintTest(unittest.TestCase):
         status, found, output = run_lint(self.tree, "--only", "headers", "--built",
                                          self.tree / "build")
         self.assertEqual(set(found), {(f"sim/{name}.h", 1, "header-alone")
-                                      for name in commands if name != "alone"}, output)
+                                      for name in commands if name not in ("alone", "beside")},
+                         output)
         self.assertIn("sim/second.h:2: ", output)
         self.assertEqual(status, 1)
 
