@@ -2,10 +2,13 @@
 // does not promise.
 #include "sim/world/scenarios/talk_program.h"
 
+#include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <map>
 #include <set>
 #include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -77,6 +80,41 @@ TEST(TalkProgram, HasEverythingInSomeOfThem) {
   EXPECT_EQ(fetches.size(), kFetchChanges);
 }
 
+// What two PEs' players do together must be the same.
+void expect_same_meeting(const TalkStep& one, const TalkStep& other) {
+  ASSERT_EQ(one.meeting, other.meeting);
+  ASSERT_EQ(one.root, other.root);
+  ASSERT_EQ(one.count, other.count);
+  ASSERT_EQ(one.brought.size(), other.brought.size());
+}
+
+std::vector<TalkStep> meetings_of(const std::vector<TalkStep>& steps) {
+  std::vector<TalkStep> found;
+  std::copy_if(steps.begin(), steps.end(), std::back_inserter(found),
+               [](const TalkStep& step) { return step.act == TalkAct::meet; });
+  return found;
+}
+
+TEST(TalkProgram, LetsPlayersOfOneNumberMeetAtOnce) {
+  TalkShape shape = shape_of_two();
+  shape.meetings = 3;
+  std::set<TalkMeeting> meetings;
+  for (std::uint64_t number = 0; number < kTalks; ++number) {
+    const Talk talk = draw_talk(shape, number);
+    for (std::uint32_t player = 0; player < shape.players; ++player) {
+      const auto of_first = meetings_of(talk.steps[player]);
+      const auto of_second = meetings_of(talk.steps[shape.players + player]);
+      ASSERT_EQ(of_first.size(), of_second.size());
+      ASSERT_LE(of_first.size(), shape.meetings);
+      for (std::size_t i = 0; i < of_first.size(); ++i) {
+        expect_same_meeting(of_first[i], of_second[i]);
+        meetings.insert(of_first[i].meeting);
+      }
+    }
+  }
+  EXPECT_EQ(meetings.size(), kTalkMeetings);
+}
+
 TEST(TalkProgram, IsTheSameForTheSameNumber) {
   const TalkShape shape = shape_of_two();
   for (std::uint64_t number = 0; number < 100; ++number) {
@@ -131,7 +169,7 @@ void expect_orders(const std::vector<TalkStep>& steps, bool reads_follow) {
   std::map<std::pair<std::uint32_t, std::int32_t>, Moving> moves;
   for (const TalkStep& step : steps) {
     if (step.way == TalkWay::channel) continue;
-    if (step.act == TalkAct::quiet) moves.clear();
+    if (step.act == TalkAct::quiet || step.act == TalkAct::meet) moves.clear();
     if (step.act == TalkAct::fence) {
       for (auto& [byte, moving] : moves) moving.fenced |= moving.way == step.way;
     }
@@ -155,7 +193,9 @@ TEST(TalkProgram, TouchesWhatIsOnItsWayBehindAnOrderAlone) {
   placed.placed = true;
   TalkShape of_groups = shape_of_two();
   of_groups.alone = false;
-  for (const TalkShape& shape : {direct, placed, of_groups}) {
+  TalkShape meeting = direct;
+  meeting.meetings = 3;
+  for (const TalkShape& shape : {direct, placed, of_groups, meeting}) {
     for_each_part(shape, [&](std::uint32_t, const std::vector<TalkStep>& steps) {
       expect_orders(steps, shape.placed);
     });

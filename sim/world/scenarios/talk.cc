@@ -7,6 +7,7 @@
 
 #include "sim/world/scenarios/program_world.h"
 #include "sim/world/scenarios/scenarios.h"
+#include "sim/world/scenarios/talk_meeting.h"
 #include "sim/world/scenarios/talk_player.h"
 #include "sim/world/scenarios/talk_program.h"
 
@@ -37,8 +38,24 @@ struct TalkKind {
   bool checked = false;
   bool placed = false;
   bool dc = false;
+  std::uint32_t meetings = 0;  // few, as an execution has so many steps at most
   std::uint64_t start_index = 0;
 };
+
+TalkShape shape_of(const TalkKind& kind, bool alone) {
+  TalkShape shape;
+  shape.pes = kind.pes;
+  shape.players = kind.players;
+  shape.steps = kind.steps;
+  shape.alone = alone;
+  shape.direct = kind.reached != kNic;
+  shape.directly = kind.reached == kDirect;
+  shape.partly = kind.reached == Reached::partly;
+  shape.placed = kind.placed;
+  shape.word_queues = kind.nics > 1;
+  shape.meetings = kind.meetings;
+  return shape;
+}
 
 WorldOptions options_of(const TalkKind& kind, const SubjectOptions& options) {
   SubjectOptions given = options;
@@ -54,21 +71,11 @@ WorldOptions options_of(const TalkKind& kind, const SubjectOptions& options) {
   shape.check_memory = kind.checked;
   shape.handler = kind.handler;
   shape.start_index = kind.start_index;
+  for (std::uint32_t i = 0; kind.meetings != 0 && i < kind.players; ++i) {
+    shape.teams.push_back(meeting_members(shape_of(kind, true), i));
+  }
   if (kind.cut) shape.max_message_bytes = 32;
   if (kind.dc) shape.dc_queues = 1;
-  return shape;
-}
-
-TalkShape shape_of(const TalkKind& kind, bool alone) {
-  TalkShape shape;
-  shape.pes = kind.pes;
-  shape.players = kind.players;
-  shape.steps = kind.steps;
-  shape.alone = alone;
-  shape.direct = kind.reached != kNic;
-  shape.partly = kind.reached == Reached::partly;
-  shape.placed = kind.placed;
-  shape.word_queues = kind.nics > 1;
   return shape;
 }
 
@@ -89,6 +96,10 @@ void allocate(World& world, const TalkKind& kind, TalkState& state) {
   state.counters = world.allocate<std::uint64_t>("counters", (all + 1) * 2, RegionKind::signal);
   state.locks = world.allocate<Lock>("locks", kTalkLocks, RegionKind::signal);
   state.guarded = world.allocate<std::uint64_t>("guarded", kTalkLocks);
+  if (kind.meetings != 0) {
+    state.met = world.allocate<std::uint64_t>("met", players * kind.pes * kMetWords);
+    if (kind.cut) world.split_at(state.met + kMetWords);
+  }
   for (std::uint32_t i = 0; i < players; ++i) {
     state.asides.push_back(static_cast<std::uint8_t*>(world.local_buffer(i)));
   }
@@ -153,6 +164,26 @@ constexpr TalkKind kNics{.name = "nics-talk", .nics = 2};
 constexpr TalkKind kThreeNics{.name = "nics-talk-of-three", .players = 1, .steps = 8, .nics = 3};
 constexpr TalkKind kDc{.name = "dc-talk", .pes = 3, .players = 1, .steps = 8, .dc = true};
 constexpr TalkKind kPlaced{.name = "placed-talk", .base = "talk", .placed = true};
+constexpr TalkKind kMeets{.name = "meeting-talk", .meetings = 3};
+constexpr TalkKind kMeetsOfThree{
+    .name = "meeting-talk-of-three", .pes = 3, .players = 1, .steps = 4, .meetings = 1};
+constexpr TalkKind kMeetsByLanes{.name = "meeting-talk-by-lanes", .by_lanes = true, .meetings = 3};
+constexpr TalkKind kMeetsByBlock{.name = "meeting-talk-by-block", .meetings = 3};
+constexpr TalkKind kMeetsCut{.name = "meeting-talk-across-chunks", .cut = true, .meetings = 3};
+constexpr TalkKind kMeetsNics{.name = "meeting-talk-with-nics", .nics = 2, .meetings = 3};
+constexpr TalkKind kMeetsDc{
+    .name = "dc-meeting-talk", .pes = 3, .players = 1, .steps = 4, .dc = true, .meetings = 1};
+constexpr TalkKind kMeetsPlaced{
+    .name = "placed-meeting-talk", .base = "meeting-talk", .placed = true, .meetings = 3};
+constexpr TalkKind kMeetsDirectly{
+    .name = "direct-meeting-talk", .base = "meeting-talk", .reached = kDirect, .meetings = 3};
+constexpr TalkKind kMeetsPartly{.name = "partly-meeting-talk",
+                                .base = "meeting-talk",
+                                .pes = 3,
+                                .players = 1,
+                                .steps = 4,
+                                .reached = Reached::partly,
+                                .meetings = 1};
 constexpr TalkKind kDirectly{.name = "direct-talk", .base = "talk", .reached = kDirect};
 constexpr TalkKind kDirectlyByBlock{
     .name = "direct-talk-by-block", .base = "talk-by-block", .reached = kDirect};
@@ -190,6 +221,21 @@ constexpr ScenarioEntry kListed[] = {
      make_talk<ThreadGroup, kMixedly>},
     {kPartly.name, "The same where one PE of three is reached through the NIC alone.",
      make_talk<ThreadGroup, kPartly>},
+    {kMeets.name, "Players that meet now and then, by collectives, while others go on.",
+     make_talk<ThreadGroup, kMeets>},
+    {kMeetsOfThree.name, "The same among three PEs.", make_talk<ThreadGroup, kMeetsOfThree>},
+    {kMeetsByLanes.name, "The same by two lanes of a warp.", make_talk<ThreadGroup, kMeetsByLanes>},
+    {kMeetsByBlock.name, "The same by two blocks of two threads.",
+     make_talk<BlockGroup, kMeetsByBlock>},
+    {kMeetsCut.name, "The same where arrays lie in several chunks of the heap.",
+     make_talk<ThreadGroup, kMeetsCut>},
+    {kMeetsNics.name, "The same with two NICs a PE.", make_talk<ThreadGroup, kMeetsNics>},
+    {kMeetsDc.name, "The same by queues of DC.", make_talk<ThreadGroup, kMeetsDc>},
+    {kMeetsPlaced.name, "The same where puts are placed in any order.",
+     make_talk<ThreadGroup, kMeetsPlaced>},
+    {kMeetsDirectly.name, "The same among direct peers.", make_talk<ThreadGroup, kMeetsDirectly>},
+    {kMeetsPartly.name, "The same where one PE of three is reached through the NIC alone.",
+     make_talk<ThreadGroup, kMeetsPartly>},
 };
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "sim/world/scenarios/group_of.h"
 #include "sim/world/scenarios/scenarios.h"
 #include "sim/world/scenarios/talk_calls.h"
+#include "sim/world/scenarios/talk_meeting.h"
 #include "sim/world/scenarios/talk_program.h"
 
 namespace gdakit::sim::scenarios {
@@ -32,6 +33,7 @@ struct TalkState {
   std::uint64_t* counters = nullptr;
   Lock* locks = nullptr;
   std::uint64_t* guarded = nullptr;
+  std::uint64_t* met = nullptr;  // [player][PE][kMetWords]
   // Outside of it: [player], of kDraftBytes.
   std::vector<std::uint8_t*> asides;
 
@@ -118,6 +120,7 @@ class TalkPlayer {
       case TalkAct::quiet: return quiet();
       case TalkAct::await: return with_handle(step.way, [&](auto& on) { await(step, on); });
       case TalkAct::lock: return add_under_lock(step);
+      case TalkAct::meet: return meet_others(step);
       default: break;
     }
     if (acts()) with_handle(step.way, [&](auto& on) { change(step, on); });
@@ -275,6 +278,27 @@ class TalkPlayer {
       look(state_.inbox + teller * kRowBytes, found->second.row, "what was told of is there");
     });
     succeeds(status, "a wait for words succeeds");
+  }
+
+  // They look at what all have done before anybody goes on. No barrier closes the batches of an
+  // exclusive queue.
+  void meet_others(const TalkStep& step) {
+    if (step.meeting != TalkMeeting::barrier || number_ == 0) quiet();
+    auto team = first_.team(meeting_team(number_));
+    std::uint64_t* const met = state_.met + number_ * state_.shape.pes * kMetWords;
+    const auto* const source = reinterpret_cast<const std::uint64_t*>(state_.own + step.local);
+    succeeds(meet(team, met, source, step), "a meeting succeeds");
+    succeeds(team.sync(), "all are there");
+    if (acts()) look_around(step, met);
+    succeeds(team.sync(), "all have looked");
+  }
+  void look_around(const TalkStep& step, const std::uint64_t* met) {
+    for (std::size_t i = 0; i < step.brought.size(); ++i) {
+      expect(machine().load_weak(met + i) == step.brought[i], "a meeting brings what it should");
+    }
+    for (const auto& [teller, told] : step.told) {
+      look(state_.inbox + teller * kRowBytes, told.row, "what was done before is there");
+    }
   }
 
   // ---- Channels, by the player's first thread.

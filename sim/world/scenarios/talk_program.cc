@@ -5,11 +5,13 @@
 #include <optional>
 
 #include "sim/explore/generator.h"
+#include "sim/world/scenarios/talk_meeting.h"
 #include "sim/world/scenarios/talk_mover.h"
 
 namespace gdakit::sim::scenarios {
 namespace {
 
+constexpr Odds kMeets = Odds::of(1, 8);
 constexpr std::uint32_t kMostTold = 3;   // by one player to another one
 constexpr std::uint32_t kMostStep = 20;  // from one value of a word to the next one
 
@@ -109,6 +111,23 @@ class Talker : public TalkMover {
     if (draw(step)) table_.talk.steps[me_].push_back(std::move(step));
   }
 
+  // To a meeting, before which all that went by the queues is completed.
+  void come(TalkStep step) {
+    quiet(step);
+    step.brought = words_brought(shape_, step, number(), me_ / shape_.players);
+    table_.talk.steps[me_].push_back(std::move(step));
+  }
+  // What all know then of this player's row at a PE. They have looked at it when it moves again.
+  Told known_after_meeting(std::uint32_t pe) const {
+    Told known;
+    for (std::uint32_t i = 0; i < kRowBytes; ++i) {
+      const Byte& byte = row_[pe][i];
+      if (!byte.is_there || byte.moves || is_hidden(byte)) continue;
+      known.row.emplace_back(i, memory_[pe].inbox[me_ * kRowBytes + i]);
+    }
+    return known;
+  }
+
   // All that was sent is received in the end, and all that was posted completed.
   void finish() {
     TalkStep step;
@@ -145,6 +164,7 @@ class Talker : public TalkMover {
       case TalkAct::fence: fence(step.way); return true;
       case TalkAct::quiet: quiet(step); return true;
       case TalkAct::await: return draw_await(step);
+      case TalkAct::meet: break;
     }
     return false;
   }
@@ -219,12 +239,15 @@ class Talker : public TalkMover {
     for (std::uint32_t i = 0; i < kRowBytes; ++i) {
       Byte& byte = row_[step.pe][i];
       if (!byte.is_there || (!carried[i] && (i < from || !is_before(step, byte)))) continue;
+      if (step.act == TalkAct::tell && is_hidden(byte)) continue;
       byte.told = true;
       told.emplace_back(i, memory_[step.pe].inbox[me_ * kRowBytes + i]);
     }
     return told;
   }
 
+  // Who is told directly need not see what came by a channel (docs/direct-peers.md).
+  bool is_hidden(const Byte& byte) const { return shape_.directly && byte.way == TalkWay::channel; }
   bool is_before(const TalkStep& step, const Byte& byte) const {
     if (!byte.moves) return true;
     if (byte.way != step.way) return false;
@@ -389,6 +412,27 @@ class Talker : public TalkMover {
   std::vector<Counter> counters_;  // [pe]
 };
 
+// All PEs' players of one number, at this point of their steps.
+void draw_meeting(Table& table, std::vector<Talker>& talkers) {
+  const TalkShape& shape = table.shape;
+  Generator& random = table.random;
+  const std::uint32_t number = random.below(shape.players);
+  TalkStep step;
+  step.act = TalkAct::meet;
+  step.meeting = static_cast<TalkMeeting>(random.below(kTalkMeetings));
+  step.root = random.below(shape.pes);
+  step.count = random.below(kMetWords + 1);
+  step.local = 8 * random.below(kRowBytes / 8 - words_read(step, shape.pes) + 1);
+  const auto player = [&](std::uint32_t pe) { return pe * shape.players + number; };
+  for (std::uint32_t pe = 0; pe < shape.pes; ++pe) talkers[player(pe)].come(step);
+  for (std::uint32_t pe = 0; pe < shape.pes; ++pe) {
+    TalkStep& of_pe = table.talk.steps[player(pe)].back();
+    for (std::uint32_t from = 0; from < shape.pes; ++from) {
+      of_pe.told.emplace_back(player(from), talkers[player(from)].known_after_meeting(pe));
+    }
+  }
+}
+
 }  // namespace
 
 std::uint32_t size_of(Element element) {
@@ -410,7 +454,12 @@ Talk draw_talk(const TalkShape& shape, std::uint64_t number) {
   std::vector<Talker> talkers;
   talkers.reserve(shape.all());
   for (std::uint32_t i = 0; i < shape.all(); ++i) talkers.emplace_back(table, i);
+  std::uint32_t meetings = shape.meetings;
   for (std::uint32_t i = 0; i < shape.all() * shape.steps; ++i) {
+    if (meetings != 0 && random.chance(kMeets)) {
+      draw_meeting(table, talkers);
+      --meetings;
+    }
     talkers[random.below(shape.all())].draw();
   }
   for (Talker& talker : talkers) talker.finish();

@@ -44,8 +44,9 @@ enum class TalkAct : std::uint8_t {
   fence,
   quiet,
   await,  // wait for a ticket
+  meet,   // with the other PEs' players of the same number
 };
-inline constexpr std::uint32_t kTalkActs = 15;
+inline constexpr std::uint32_t kTalkActs = 15;  // that a player does without others
 
 enum class Form : std::uint8_t { elements, bytes, strided };
 enum class Ending : std::uint8_t { blocking, nbi, async };
@@ -71,6 +72,9 @@ enum class Hearing : std::uint8_t {
   test_some_vector,
 };
 inline constexpr std::uint32_t kHearings = 16;
+enum class TalkMeeting : std::uint8_t { barrier, sync, broadcast, fcollect, alltoall, reduce };
+inline constexpr std::uint32_t kTalkMeetings = 6;
+inline constexpr std::uint32_t kMetWords = 2;  // that a member gives another one, at most
 enum class Change : std::uint8_t { add, inc, set, bit_and, bit_or, bit_xor, compare_swap, fetch };
 inline constexpr std::uint32_t kPlainChanges = 6;  // those that there are without a result
 inline constexpr std::uint32_t kFetchChanges = 8;
@@ -124,6 +128,11 @@ struct TalkStep {
   bool is_put = false;  // put_with_immediate, and no send
   bool of_any = false;  // a receive is of any PE
   std::uint32_t lock = 0;
+
+  // meet: `count` words from `local` of own on, after a quiet; then all have what `told` says
+  TalkMeeting meeting = TalkMeeting::sync;
+  std::uint32_t root = 0;              // by rank
+  std::vector<std::uint64_t> brought;  // to this player
 };
 
 // A message, as the one who receives it finds it.
@@ -156,10 +165,12 @@ struct TalkShape {
   std::uint32_t steps = 5;    // of a player, about
   bool alone = true;          // a player is one thread
   bool direct = false;        // some PEs are reached otherwise than by NICs
+  bool directly = false;      // all of them, by all that is no channel
   bool partly = false;        // the last one through its NIC alone: nobody else's memory is changed
                               // by NICs and then read directly by a third one
   bool placed = false;        // puts are placed in any order
   bool word_queues = false;   // atomics may take another queue than puts
+  std::uint32_t meetings = 0;  // of players of the same number, at most
 
   std::uint32_t all() const { return pes * players; }
 };
