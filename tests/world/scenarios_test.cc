@@ -13,7 +13,7 @@ namespace gdakit::sim {
 namespace {
 
 // Sanitized code is many times slower; what they look for shows in any execution.
-constexpr std::uint64_t kExecutions = kAddressSanitizer || kThreadSanitizer ? 100 : 400;
+constexpr std::uint64_t kExecutions = kAddressSanitizer || kThreadSanitizer ? 100 : 250;
 
 struct Case {
   const ScenarioEntry* scenario;
