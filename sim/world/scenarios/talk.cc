@@ -42,21 +42,6 @@ struct TalkKind {
   std::uint64_t start_index = 0;
 };
 
-TalkShape shape_of(const TalkKind& kind, bool alone) {
-  TalkShape shape;
-  shape.pes = kind.pes;
-  shape.players = kind.players;
-  shape.steps = kind.steps;
-  shape.alone = alone;
-  shape.direct = kind.reached != kNic;
-  shape.directly = kind.reached == kDirect;
-  shape.partly = kind.reached == Reached::partly;
-  shape.placed = kind.placed;
-  shape.word_queues = kind.nics > 1;
-  shape.meetings = kind.meetings;
-  return shape;
-}
-
 WorldOptions options_of(const TalkKind& kind, const SubjectOptions& options) {
   SubjectOptions given = options;
   given.any_placement = kind.placed;
@@ -72,10 +57,25 @@ WorldOptions options_of(const TalkKind& kind, const SubjectOptions& options) {
   shape.handler = kind.handler;
   shape.start_index = kind.start_index;
   for (std::uint32_t i = 0; kind.meetings != 0 && i < kind.players; ++i) {
-    shape.teams.push_back(meeting_members(shape_of(kind, true), i));
+    shape.teams.push_back(meeting_members(kind.pes, i));
   }
   if (kind.cut) shape.max_message_bytes = 32;
   if (kind.dc) shape.dc_queues = 1;
+  return shape;
+}
+
+TalkShape shape_of(const TalkKind& kind, bool alone) {
+  TalkShape shape;
+  shape.pes = kind.pes;
+  shape.players = kind.players;
+  shape.steps = kind.steps;
+  shape.alone = alone;
+  shape.direct = kind.reached != kNic;
+  shape.directly = kind.reached == kDirect;
+  shape.partly = kind.reached == Reached::partly;
+  shape.placed = kind.placed;
+  shape.word_queues = kind.nics > 1;
+  shape.meetings = kind.meetings;
   return shape;
 }
 

@@ -12,13 +12,13 @@
 namespace gdakit::sim::scenarios {
 
 // The PEs of the team by which players of this number meet, by rank: those of number 0 in reverse.
-std::vector<std::int32_t> meeting_members(const TalkShape& shape, std::uint32_t number);
+std::vector<std::int32_t> meeting_members(std::uint32_t pes, std::uint32_t number);
 inline Team meeting_team(std::uint32_t number) { return {static_cast<std::int32_t>(number) + 1}; }
 
 // Words that a member of such a meeting reads, of `own`.
 std::uint32_t words_read(const TalkStep& step, std::uint32_t pes);
 // What the meeting brings to the player of that number of a PE.
-std::vector<std::uint64_t> words_brought(const TalkShape& shape, const TalkStep& step,
+std::vector<std::uint64_t> words_brought(const TalkStep& step, std::uint32_t pes,
                                          std::uint32_t number, std::uint32_t pe);
 
 // The collective itself.

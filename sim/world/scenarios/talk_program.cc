@@ -114,7 +114,7 @@ class Talker : public TalkMover {
   // To a meeting, before which all that went by the queues is completed.
   void come(TalkStep step) {
     quiet(step);
-    step.brought = words_brought(shape_, step, number(), me_ / shape_.players);
+    step.brought = words_brought(step, shape_.pes, number(), me_ / shape_.players);
     table_.talk.steps[me_].push_back(std::move(step));
   }
   // What all know then of this player's row at a PE. They have looked at it when it moves again.
