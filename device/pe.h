@@ -22,7 +22,9 @@
 // either transport relies on no more. What quiet and barriers have completed through the NIC is
 // visible to the PE it went to, and through the NIC to all. Who reaches that PE's memory directly
 // sees it, too, where an acknowledge says that it is written: on memory with relaxed ordering, for
-// which gdakit does not ask, it does not. What follows is of the NIC.
+// which gdakit does not ask, it does not. Channels go by the NIC in any job: where all PEs are
+// direct peers, what they put wants their own messages to tell of it (docs/direct-peers.md). What
+// follows is of the NIC.
 //
 // Ordering. What a thread posts on one queue to one PE takes effect there in the order of the
 // calls, by whichever handles of that queue: a Pe, its warp() and block(), on_queue of its number.
